@@ -24,10 +24,11 @@ import { DemoGamesLive } from "./demo/games.ts"
 import { DemoPage } from "./demo/route.ts"
 import { DemoRunners } from "./demo/runners-route.ts"
 import { TwoRunnersLive } from "./demo/two-runners.ts"
-import { ListenerFrames } from "./features/channels/frames.ts"
-import { Channels } from "./features/channels/service.ts"
 import { StartCode } from "./features/developers/sign-in-links.ts"
 import {
+  FeatureEntityServices,
+  FeatureFrames,
+  FeatureFrameServices,
   FeaturePages,
   FeatureRepositories,
   FeatureRoutes,
@@ -36,12 +37,8 @@ import {
 } from "./feature-layers.ts"
 import { FunctionsGateLive } from "./features/functions/gate.ts"
 import { FunctionCallersLive, FunctionsLive } from "./features/functions/layers.ts"
-import { TurnServers } from "./features/peers/turn-servers.ts"
 import { SeedLive } from "./features/projects/seed.ts"
-import { MediaWorkersLive } from "./features/voice/media-workers.ts"
-import { VoiceSessions } from "./features/voice/service.ts"
 import { ConfigChanges } from "./gateway/config-changes.ts"
-import { Frames } from "./gateway/frame-handlers.ts"
 import { Gateway } from "./gateway/gateway.ts"
 import { KeyChanges } from "./gateway/key-changes.ts"
 import { PlayerChanges } from "./gateway/player-changes.ts"
@@ -135,16 +132,14 @@ export const CoreLive = FeatureServices.pipe(
 const ClusteredEntitiesLive = EntitiesLive.pipe(
   Layer.provideMerge(ClusterLive),
   Layer.provideMerge(GraceHoldsLive),
-  Layer.provideMerge(LocalEntities.pipe(Layer.provide(MediaWorkersLive))),
+  Layer.provideMerge(LocalEntities.pipe(Layer.provide(FeatureEntityServices))),
   Layer.provideMerge(Layer.mergeAll(NodeFlush.layer, ThisNode.layer, WaitingPlayers.layer))
 )
 
 // Links to entities, and the frame handlers that use them.
 
-const FramesLive = Frames.layer.pipe(
-  Layer.provide(TurnServers.layer),
-  Layer.provideMerge(Layer.merge(ListenerFrames.layer, VoiceSessions.layer)),
-  Layer.provideMerge(Channels.layer),
+const FramesLive = FeatureFrames.pipe(
+  Layer.provideMerge(FeatureFrameServices),
   Layer.provideMerge(Hub.layer)
 )
 

@@ -2,7 +2,7 @@
  * All features of the service: one line each. Their layers, and their parts of
  * a player's data, are collected from here.
  */
-import { Effect, Layer } from "effect"
+import { type Context, Effect, Layer } from "effect"
 import { ages } from "./features/ages/feature.ts"
 import { appeals } from "./features/appeals/feature.ts"
 import { audit } from "./features/audit/feature.ts"
@@ -14,10 +14,12 @@ import { functions } from "./features/functions/feature.ts"
 import { hosting } from "./features/hosting/feature.ts"
 import { identities } from "./features/identities/feature.ts"
 import { live } from "./features/live/feature.ts"
+import { matchmaking } from "./features/matchmaking/feature.ts"
 import { moderation } from "./features/moderation/feature.ts"
 import { money } from "./features/money/feature.ts"
 import { news } from "./features/news/feature.ts"
 import { oauth } from "./features/oauth/feature.ts"
+import { peers } from "./features/peers/feature.ts"
 import { playerData } from "./features/player-data/feature.ts"
 import { players } from "./features/players/feature.ts"
 import { projects } from "./features/projects/feature.ts"
@@ -28,6 +30,8 @@ import { share } from "./features/share/feature.ts"
 import { stats } from "./features/stats/feature.ts"
 import { system } from "./features/system/feature.ts"
 import { transfer } from "./features/transfer/feature.ts"
+import { voice } from "./features/voice/feature.ts"
+import { Frames } from "./gateway/frame-handlers.ts"
 import { PlayerParts, type PlayerTable } from "./platform/player-parts.ts"
 
 const features = [
@@ -42,10 +46,12 @@ const features = [
   hosting,
   identities,
   live,
+  matchmaking,
   moderation,
   money,
   news,
   oauth,
+  peers,
   playerData,
   players,
   projects,
@@ -55,16 +61,26 @@ const features = [
   share,
   stats,
   system,
-  transfer
+  transfer,
+  voice
 ] as const
 
 /** The layers that a feature may have. */
-type Kind = "repositories" | "services" | "routeServices" | "routes" | "pages"
+type Kind =
+  | "entityServices"
+  | "frameServices"
+  | "pages"
+  | "repositories"
+  | "routes"
+  | "routeServices"
+  | "services"
 
 /** One layer of each feature; an empty one of a feature that has none. */
 const each = <
   K extends Kind,
-  const F extends ReadonlyArray<Readonly<Partial<Record<Kind, Layer.Any>>>>
+  const F extends ReadonlyArray<
+    Readonly<Partial<Record<Kind, Layer.Any>>> & { readonly frames?: unknown }
+  >
 >(
   all: F,
   kind: K
@@ -79,11 +95,30 @@ export const FeatureRepositories = Layer.mergeAll(...each(features, "repositorie
 /** Services that handlers, frames and entities share. */
 export const FeatureServices = Layer.mergeAll(...each(features, "services"))
 
+/** Services that only entities use. */
+export const FeatureEntityServices = Layer.mergeAll(...each(features, "entityServices"))
+
 /** Services that only routes use. */
 export const FeatureRouteServices = Layer.mergeAll(...each(features, "routeServices"))
 
 /** Routes beside those of the API. */
 export const FeaturePages = Layer.mergeAll(...each(features, "pages"))
+
+const frames = features.flatMap((feature) => ("frames" in feature ? [feature.frames] : []))
+
+/** The services that the effects of frames need. */
+type FrameServices<Make = (typeof frames)[number]> = Make extends (
+  services: Context.Context<infer R>,
+  ...rest: never
+) => unknown
+  ? R
+  : never
+
+/** Handlers of the frames of sockets. */
+export const FeatureFrames = Frames.layer<FrameServices>(frames)
+
+/** Services that only frames use. */
+export const FeatureFrameServices = Layer.mergeAll(...each(features, "frameServices"))
 
 /** What each feature stores about a player. */
 const playerDataParts = features.flatMap((feature) => ("player" in feature ? [feature.player] : []))

@@ -109,8 +109,8 @@ export const featureWords: ReadonlyArray<string> = features.map(({ word }) => wo
  * that it may import all the same, beside its own.
  */
 export const collectors: Readonly<Record<string, ReadonlyArray<string>>> = {
-  // What entities, frames and the start of the service need, not HTTP.
-  "src/server/app.ts": ["channels", "developers", "functions", "peers", "projects", "voice"],
+  // What the start of the service needs.
+  "src/server/app.ts": ["developers", "functions", "projects"],
   // The refresh token proves a deletion.
   "rpc/player-data.ts": ["sessions"],
   "sql/player-data/repository.ts": [],

@@ -30,12 +30,12 @@ import { WaitingPlayers } from "#server/cluster/waiting-players"
 import { Hub } from "#server/links/hub"
 import type { PlayerConnection } from "#server/links/player-connection"
 import { Configs } from "#server/features/config/service"
+import { FeatureFrames } from "#server/feature-layers"
 import { TurnServers } from "#server/features/peers/turn-servers"
 import { Sessions } from "#server/features/sessions/service"
 import { VoiceSessions } from "#server/features/voice/service"
 import { featureErrorsOf } from "#server/gateway/admission"
 import { ConfigChanges } from "#server/gateway/config-changes"
-import { Frames } from "#server/gateway/frame-handlers"
 import { PlayerChanges } from "#server/gateway/player-changes"
 import { type ChannelRecord, recordedChannels } from "./channel-record.ts"
 import type { Database } from "./database.ts"
@@ -147,7 +147,7 @@ const nodeOf = (
   apply: (errors: FeatureErrors) => void
 ) =>
   Layer.mergeAll(
-    Frames.layer,
+    FeatureFrames,
     PlayerChanges,
     ConfigChanges,
     SimulatedReports,

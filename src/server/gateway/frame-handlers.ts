@@ -1,43 +1,30 @@
 /** The handlers of all player frames, the same for WebSockets and native RPC. */
 import { Clock, Context, Effect, Layer } from "effect"
+import { ClientFrames } from "#rpc/realtime"
 import { replyWith } from "#server/links/frame-effects"
 import type { FrameHandlers } from "#server/links/frame-handler"
-import { channelFrames, type ChannelServices } from "#server/features/channels/frames"
-import { matchmakingFrames, type MatchmakingServices } from "#server/features/matchmaking/frames"
-import { peerFrames } from "#server/features/peers/frames"
-import type { TurnServers } from "#server/features/peers/turn-servers"
-import { authorityFrames } from "#server/features/rooms/authority-frames"
-import { roomFrames, type RoomServices } from "#server/features/rooms/frames"
-import { voiceFrames, type VoiceServices } from "#server/features/voice/frames"
 
-/** The services that the effects of frames need. */
-type FrameServices =
-  | ChannelServices
-  | MatchmakingServices
-  | RoomServices
-  | TurnServers
-  | VoiceServices
+/** Makes the handlers of a feature's frames. */
+type MakeFrames<R> = (services: Context.Context<R>, now: () => number) => Partial<FrameHandlers>
 
 export class Frames extends Context.Service<Frames, FrameHandlers>()(
   "server/gateway/frame-handlers/Frames"
 ) {
-  static readonly layer = Layer.effect(
-    Frames,
-    Effect.gen(function* () {
-      const services = yield* Effect.context<FrameServices>()
-      const clock = yield* Clock.Clock
-      const now = () => clock.currentTimeMillisUnsafe()
-      return Frames.of({
-        ...roomFrames(services),
-        ...authorityFrames(services),
-        ...matchmakingFrames(services),
-        ...peerFrames(services),
-        ...channelFrames(services, now),
-        ...voiceFrames(services, now),
-        ping: replyWith(services)("ping", () =>
+  /** Serves what the features handle, and `ping`. */
+  static readonly layer = <R>(features: ReadonlyArray<MakeFrames<R>>) =>
+    Layer.effect(
+      Frames,
+      Effect.gen(function* () {
+        const services = yield* Effect.context<R>()
+        const clock = yield* Clock.Clock
+        const now = () => clock.currentTimeMillisUnsafe()
+        const ping = replyWith(services)("ping", () =>
           Effect.map(Clock.currentTimeMillis, (at) => ({ at }))
         )
+        const handlers = Object.assign({ ping }, ...features.map((make) => make(services, now)))
+        const missing = [...ClientFrames.requests.keys()].filter((t) => !(t in handlers))
+        if (missing.length > 0) return yield* Effect.die(`No feature handles ${missing.join(", ")}`)
+        return Frames.of(handlers)
       })
-    })
-  )
+    )
 }
