@@ -26,15 +26,7 @@ const sumOf = ({ parts }: Bar): number => parts.reduce((sum, { value }) => sum +
 /** Least height of a part that is not zero. */
 const leastHeight = 3
 
-const Stacked = ({
-  bar,
-  max,
-  x
-}: {
-  readonly bar: Bar
-  readonly max: number
-  readonly x: number
-}) => {
+const Stacked = ({ bar, max, x }: Readonly<{ bar: Bar; max: number; x: number }>) => {
   let top = height
   return (
     <g>
@@ -89,13 +81,7 @@ export const Bars = ({
 }
 
 /** Row of one bar for each day, with its number. */
-export const DayBars = ({
-  days,
-  label
-}: {
-  readonly days: ReadonlyArray<Day>
-  readonly label: string
-}) => {
+export const DayBars = ({ days, label }: Readonly<{ days: ReadonlyArray<Day>; label: string }>) => {
   const nameOf = (day: Day | undefined): string => (day === undefined ? "" : dayName(day.date))
   return (
     <Bars

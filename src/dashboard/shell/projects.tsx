@@ -16,13 +16,7 @@ const { projects: own } = texts
 
 type Created = Response<"POST /v1/projects">
 
-const CreatedKeys = ({
-  close,
-  created
-}: {
-  readonly created: Created
-  readonly close: () => void
-}) => (
+const CreatedKeys = ({ close, created }: Readonly<{ created: Created; close: () => void }>) => (
   <Dialog title={own.created(created.project.name)} close={close}>
     <p>{own.keysOnce}</p>
     {(["development", "production"] as const).map((env) => (

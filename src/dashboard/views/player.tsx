@@ -19,13 +19,7 @@ type Detail = Response<typeof route>["player"]
 
 const bands = ["child", "teen", "adult"] as const
 
-const Account = ({
-  player,
-  refresh
-}: {
-  readonly player: Detail
-  readonly refresh: () => void
-}) => {
+const Account = ({ player, refresh }: Readonly<{ player: Detail; refresh: () => void }>) => {
   const { params } = useCurrentView()
   const setAge = async (chosen: string) => {
     const band = bands.find((it) => it === chosen)

@@ -51,8 +51,7 @@ const noSuchRoute = (url: string): HttpServerResponse.HttpServerResponse => {
 const bodyCut = ({ reason }: BodyCut): HttpServerResponse.HttpServerResponse => {
   const headers = { connection: "close", "retry-after": "1" }
   if (reason === "exhausted") return errorResponse(Unavailable, new Unavailable(), headers)
-  const issues = [{ path: "body", message: "The body took too long." }]
-  const error = new InvalidRequest({ details: { issues } })
+  const error = invalidField("body", "The body took too long.")
   return HttpServerResponse.setStatus(errorResponse(InvalidRequest, error, headers), 408)
 }
 
@@ -78,8 +77,7 @@ const requestFault = (failure: unknown): HttpServerResponse.HttpServerResponse |
   }
   // A plain request to a WebSocket path.
   if (reason.cause === undefined) return upgradeRequired
-  const issues = [{ path: "body", message: "The body could not be read." }]
-  return errorResponse(InvalidRequest, new InvalidRequest({ details: { issues } }))
+  return errorResponse(InvalidRequest, invalidField("body", "The body could not be read."))
 }
 
 /** The response to a request whose credentials have ended: that to a new one. */
@@ -126,8 +124,7 @@ export const rejectMalformed = ({
         ? undefined
         : "headers.transfer-encoding"
   if (path === undefined) return undefined
-  const issues = [{ path, message: "Expected exactly one" }]
-  const error = new InvalidRequest({ details: { issues } })
+  const error = invalidField(path, "Expected exactly one")
   return errorResponse(InvalidRequest, error, { connection: "close" })
 }
 

@@ -50,13 +50,7 @@ const Unlink = ({
   </Dialog>
 )
 
-const Linked = ({
-  identity,
-  unlink
-}: {
-  readonly identity: Identity
-  readonly unlink: () => void
-}) => (
+const Linked = ({ identity, unlink }: Readonly<{ identity: Identity; unlink: () => void }>) => (
   <li>
     <div class="row">
       <strong>{nameOf(identity.provider)}</strong>

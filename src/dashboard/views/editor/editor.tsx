@@ -28,13 +28,7 @@ const useEditor = (text: string) => {
   return { changed, editor, host, problems }
 }
 
-const Editor = ({
-  offer,
-  text
-}: {
-  readonly text: string
-  readonly offer: (text: string) => void
-}) => {
+const Editor = ({ offer, text }: Readonly<{ text: string; offer: (text: string) => void }>) => {
   const { changed, editor, host, problems } = useEditor(text)
   const isValid = problems.every(({ severity }) => severity !== "error")
   return (

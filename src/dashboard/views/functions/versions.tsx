@@ -24,13 +24,7 @@ const listOf = ({ modules }: Deployment): string =>
     .toSorted()
     .join("\n")
 
-const Comparison = ({
-  chosen,
-  live
-}: {
-  readonly chosen: Deployment
-  readonly live: Deployment
-}) => {
+const Comparison = ({ chosen, live }: Readonly<{ chosen: Deployment; live: Deployment }>) => {
   const [before, after] = [listOf(live), listOf(chosen)]
   if (before === after) return <p class="soft small">{own.sameModules}</p>
   return <Diff before={before} after={after} label={own.activateModules} />

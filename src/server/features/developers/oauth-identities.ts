@@ -10,7 +10,6 @@ import { normalizeEmail } from "#rpc/email"
 import {
   IdentityAlreadyLinked,
   InvalidCredentials,
-  InvalidRequest,
   EmailTaken,
   Unauthorized
 } from "#rpc/errors/codes"
@@ -20,6 +19,7 @@ import type { SignInError } from "#rpc/oauth/sign-in"
 import { nameFrom } from "#rpc/text"
 import { DeveloperRepository, type NewDeveloper } from "#sql/developers/repository"
 import { makeTransaction } from "#server/platform/database"
+import { invalidField } from "#server/platform/invalid-request"
 import type { ProviderProfile } from "../oauth/profiles.ts"
 import type { DeveloperFlow } from "./oauth-flows.ts"
 import { makeConfirmEmail } from "./email-confirmation.ts"
@@ -40,18 +40,11 @@ const notLinked = new InvalidCredentials({
   message: "This external account is not linked to the developer of the session."
 })
 
-const noEmail = new InvalidRequest({
-  details: {
-    issues: [
-      {
-        path: "code",
-        message:
-          "The provider named no verified email address, which a new account needs. Verify one at the " +
-          "provider and sign in again."
-      }
-    ]
-  }
-})
+const noEmail = invalidField(
+  "code",
+  "The provider named no verified email address, which a new account needs. Verify one at the " +
+    "provider and sign in again."
+)
 
 const emailTaken = new EmailTaken({
   message:

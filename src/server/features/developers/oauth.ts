@@ -12,7 +12,7 @@ import {
   InvalidCode,
   type InvalidCredentials,
   type InvalidInviteCode,
-  InvalidRequest,
+  type InvalidRequest,
   type InviteCodeUsed,
   type InviteLimitReached,
   ProviderNotConfigured,
@@ -29,6 +29,7 @@ import type { ProviderReturn, SignInError } from "#rpc/oauth/sign-in"
 import { DeveloperId, DeveloperSessionId } from "#rpc/ids"
 import { DeveloperRepository } from "#sql/developers/repository"
 import { makeTransaction } from "#server/platform/database"
+import { invalidField } from "#server/platform/invalid-request"
 import { Settings } from "#server/platform/settings/settings"
 import { type Keep, type RepeatError, SpentResponses } from "#server/platform/spent-responses"
 import type { ProviderSignIn } from "../oauth/clients.ts"
@@ -96,16 +97,10 @@ const notConfigured = new ProviderNotConfigured({
   message: "Developers cannot sign in with this provider: the operator has set no client for it."
 })
 
-const invalidRedirectUrl = new InvalidRequest({
-  details: {
-    issues: [
-      {
-        path: "redirectUrl",
-        message: "Expected a page of this service, or of this machine (http://localhost:<port>/...)"
-      }
-    ]
-  }
-})
+const invalidRedirectUrl = invalidField(
+  "redirectUrl",
+  "Expected a page of this service, or of this machine (http://localhost:<port>/...)"
+)
 
 /**
  * Whether a flow may return to a page: the dashboard on a port of the service's host, or a tool on the

@@ -1,8 +1,8 @@
 /** Databases of Functions: statements and migrations on the databases of the live version. */
 import { Effect } from "effect"
 import type { EnvironmentCaller } from "#rpc/auth"
-import { InvalidRequest } from "#rpc/errors/codes"
 import type { Migrations, Query } from "#rpc/functions/responses"
+import { invalidField } from "#server/platform/invalid-request"
 import { Audit, type AuditEvent } from "../audit/service.ts"
 import { FunctionsRuntime } from "./runtime.ts"
 import type { SqlResult } from "./stored-data.ts"
@@ -19,16 +19,10 @@ const eventOf = (
   details: details ?? {}
 })
 
-const severalStatements = new InvalidRequest({
-  details: {
-    issues: [
-      {
-        path: "sql",
-        message: "Expected one statement: send others by themselves, or as a migration"
-      }
-    ]
-  }
-})
+const severalStatements = invalidField(
+  "sql",
+  "Expected one statement: send others by themselves, or as a migration"
+)
 
 const hasWritten = ({ columns, rowsAffected }: SqlResult): boolean =>
   rowsAffected > 0 || columns.length === 0
