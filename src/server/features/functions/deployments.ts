@@ -4,15 +4,8 @@
  */
 import { Context, Cron, DateTime, Effect, Layer, Option } from "effect"
 import { CurrentActor, type EnvironmentCaller } from "#rpc/auth"
-import {
-  type FeatureUnavailable,
-  type FunctionInvalid,
-  type InvalidRequest,
-  NotFound,
-  type PayloadTooLarge,
-  Unavailable
-} from "#rpc/errors/codes"
-import type { FunctionsDeployment, NewFunctionsDeployment } from "#rpc/functions/deployment"
+import { NotFound, Unavailable } from "#rpc/errors/codes"
+import type { NewFunctionsDeployment } from "#rpc/functions/deployment"
 import { functions } from "#rpc/functions/limits"
 import type { EnvironmentId } from "#rpc/ids"
 import { FunctionsDeploymentRepository } from "#sql/functions/deployments"
@@ -27,33 +20,11 @@ import type { FunctionBundle } from "./program.ts"
 import { FunctionsRuntime } from "./runtime.ts"
 import { deploymentView, makeUrlOf } from "./view.ts"
 
-type StartError = FeatureUnavailable | FunctionInvalid | Unavailable
-
 /** Versions of the code of environments. */
-export class FunctionsDeployments extends Context.Service<
-  FunctionsDeployments,
+export class FunctionsDeployments extends Context.Service<FunctionsDeployments>()(
+  "server/features/functions/deployments/FunctionsDeployments",
   {
-    readonly deploy: (
-      environment: EnvironmentCaller,
-      deployment: NewFunctionsDeployment
-    ) => Effect.Effect<
-      FunctionsDeployment,
-      InvalidRequest | PayloadTooLarge | StartError,
-      CurrentActor
-    >
-    readonly activate: (
-      environment: EnvironmentCaller,
-      version: string
-    ) => Effect.Effect<FunctionsDeployment, NotFound | StartError, CurrentActor>
-    readonly page: (
-      environment: EnvironmentCaller,
-      page: { readonly before: number; readonly limit: number }
-    ) => Effect.Effect<ReadonlyArray<FunctionsDeployment>>
-  }
->()("server/features/functions/deployments/FunctionsDeployments") {
-  static readonly layer = Layer.effect(
-    FunctionsDeployments,
-    Effect.gen(function* () {
+    make: Effect.gen(function* () {
       const deployments = yield* FunctionsDeploymentRepository
       const urlOf = yield* makeUrlOf
       const validate = yield* makeValidate
@@ -73,27 +44,38 @@ export class FunctionsDeployments extends Context.Service<
         Effect.andThen(checkDisk, validate(environmentId, bundle))
       )
       const activate = yield* makeActivate(validate)
-      return FunctionsDeployments.of({
-        deploy: Effect.fn("Functions.deploy")(function* (environment, deployment) {
+      return {
+        deploy: Effect.fn("Functions.deploy")(function* (
+          environment: EnvironmentCaller,
+          deployment: NewFunctionsDeployment
+        ) {
           const version = yield* deploy(environment, deployment)
           return yield* Effect.orDie(shown(environment, version))
         }),
-        activate: Effect.fn("Functions.activate")(function* (environment, text) {
+        activate: Effect.fn("Functions.activate")(function* (
+          environment: EnvironmentCaller,
+          text: string
+        ) {
           const version = /^[1-9]\d{0,8}$/.test(text) ? Number(text) : undefined
           if (version === undefined) return yield* new NotFound()
           yield* activate(environment, version)
           return yield* shown(environment, version)
         }),
-        page: Effect.fn("Functions.page")(function* (environment, page) {
+        page: Effect.fn("Functions.page")(function* (
+          environment: EnvironmentCaller,
+          page: { readonly before: number; readonly limit: number }
+        ) {
           const { environmentId } = environment
           const rows = yield* deployments.page({ environmentId, ...page })
           const url = yield* urlOf(environment)
           const secrets = yield* secretsOf(environmentId)
           return rows.map((row) => deploymentView(row, url, secrets))
         })
-      })
+      }
     })
-  )
+  }
+) {
+  static readonly layer = Layer.effect(FunctionsDeployments, this.make)
 }
 
 type Validate = Effect.Success<typeof makeValidate>

@@ -3,15 +3,8 @@
  * Then the runtime applies the new state, wherever the environment runs.
  */
 import { Context, Effect, Layer } from "effect"
-import type { CurrentActor, EnvironmentCaller } from "#rpc/auth"
-import {
-  type FeatureUnavailable,
-  type InvalidRequest,
-  type NotFound,
-  type PrepaidRequired,
-  type Unavailable
-} from "#rpc/errors/codes"
-import type { ChangedLimits, FunctionsStatus } from "#rpc/functions/responses"
+import type { EnvironmentCaller } from "#rpc/auth"
+import type { ChangedLimits } from "#rpc/functions/responses"
 import type { EnvironmentId } from "#rpc/ids"
 import { DeliveryRepository } from "#sql/functions/deliveries"
 import { FunctionsDeploymentRepository } from "#sql/functions/deployments"
@@ -28,57 +21,22 @@ import { FunctionsRuntime } from "./runtime.ts"
 import { makeStatus } from "./view.ts"
 
 /** Functions of environments. */
-export class Functions extends Context.Service<
-  Functions,
+export class Functions extends Context.Service<Functions>()(
+  "server/features/functions/service/Functions",
   {
-    readonly status: (environment: EnvironmentCaller) => Effect.Effect<FunctionsStatus, Unavailable>
-    readonly enable: (
-      environment: EnvironmentCaller,
-      limits: ChangedLimits
-    ) => Effect.Effect<
-      FunctionsStatus,
-      FeatureUnavailable | InvalidRequest | PrepaidRequired | Unavailable,
-      CurrentActor
-    >
-    /** Disables Functions. Keeps code and data. */
-    readonly disable: (
-      environment: EnvironmentCaller
-    ) => Effect.Effect<FunctionsStatus, Unavailable, CurrentActor>
-    readonly setLimits: (
-      environment: EnvironmentCaller,
-      limits: ChangedLimits
-    ) => Effect.Effect<FunctionsStatus, InvalidRequest | Unavailable, CurrentActor>
-    /** Deletes the code; `purge` also deletes data and secrets. */
-    readonly remove: (
-      environment: EnvironmentCaller,
-      purge: boolean
-    ) => Effect.Effect<void, Unavailable, CurrentActor>
-    readonly secrets: (
-      environment: EnvironmentCaller
-    ) => Effect.Effect<ReadonlyArray<{ readonly name: string; readonly updatedAt: string }>>
-    readonly putSecret: (
-      environment: EnvironmentCaller,
-      name: string,
-      value: string
-    ) => Effect.Effect<void, InvalidRequest, CurrentActor>
-    readonly deleteSecret: (
-      environment: EnvironmentCaller,
-      name: string
-    ) => Effect.Effect<void, NotFound, CurrentActor>
-  }
->()("server/features/functions/service/Functions") {
-  static readonly layer = Layer.effect(
-    Functions,
-    Effect.gen(function* () {
+    make: Effect.gen(function* () {
       const status = yield* makeStatus
       const change = yield* makeChange
       const secrets = yield* makeSecrets
       const billing = yield* Billing
       const { unavailable } = yield* FunctionsRuntime
       const checkLimits = yield* makeCheckLimits
-      return Functions.of({
+      return {
         status,
-        enable: Effect.fn("Functions.enable")(function* (environment, changed) {
+        enable: Effect.fn("Functions.enable")(function* (
+          environment: EnvironmentCaller,
+          changed: ChangedLimits
+        ) {
           if (unavailable !== undefined) return yield* unavailableFor(unavailable)
           yield* checkLimits(changed)
           yield* billing.requirePrepaid(environment.projectId)
@@ -89,23 +47,30 @@ export class Functions extends Context.Service<
           }))
           return yield* status(environment)
         }),
-        disable: Effect.fn("Functions.disable")(function* (environment) {
+        /** Disables Functions. Keeps code and data. */
+        disable: Effect.fn("Functions.disable")(function* (environment: EnvironmentCaller) {
           yield* change(environment, "functions.disable", (before) => ({
             ...before,
             enabled: false
           }))
           return yield* status(environment)
         }),
-        setLimits: Effect.fn("Functions.setLimits")(function* (environment, changed) {
+        setLimits: Effect.fn("Functions.setLimits")(function* (
+          environment: EnvironmentCaller,
+          changed: ChangedLimits
+        ) {
           yield* checkLimits(changed)
           yield* change(environment, "functions.limits", (before) => ({ ...before, ...changed }))
           return yield* status(environment)
         }),
+        /** Deletes the code; `purge` also deletes data and secrets. */
         remove: yield* makeRemove,
         ...secrets
-      })
+      }
     })
-  )
+  }
+) {
+  static readonly layer = Layer.effect(Functions, this.make)
 }
 
 /** Refuses a limit that the operator would not grant. */

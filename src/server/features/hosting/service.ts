@@ -6,15 +6,8 @@
 import { Context, DateTime, Effect, Layer, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { CurrentActor, type EnvironmentCaller } from "#rpc/auth"
-import {
-  BlobsMissing,
-  type InvalidRequest,
-  NotFound,
-  PayloadTooLarge,
-  StorageQuotaExceeded,
-  type Unavailable
-} from "#rpc/errors/codes"
-import type { Deployment, DeployedFile, Hosting, NewDeployment } from "#rpc/hosting/api"
+import { BlobsMissing, NotFound, PayloadTooLarge, StorageQuotaExceeded } from "#rpc/errors/codes"
+import type { Deployment, DeployedFile, NewDeployment } from "#rpc/hosting/api"
 import { hosting } from "#rpc/hosting/limits"
 import { type DeploymentId, type EnvironmentId, newId } from "#rpc/ids"
 import { AppRepository } from "#sql/hosting/apps"
@@ -30,67 +23,40 @@ import { Blobs } from "./blobs.ts"
 import { contentsOf, invalidFiles, manifestIssues, sizeIssues } from "./manifest.ts"
 import { makeSettingsCheck } from "./settings-check.ts"
 
-type CreateError = InvalidRequest | PayloadTooLarge | StorageQuotaExceeded
-
-type FinalizeError = BlobsMissing | InvalidRequest | NotFound | Unavailable
-
 /** Deployments of environments. `ref` is an id or a version. */
-export class Deployments extends Context.Service<
-  Deployments,
+export class Deployments extends Context.Service<Deployments>()(
+  "server/features/hosting/service/Deployments",
   {
-    readonly create: (
-      environment: EnvironmentCaller,
-      deployment: NewDeployment
-    ) => Effect.Effect<Deployment, CreateError, CurrentActor>
-    readonly finalize: (
-      environment: EnvironmentCaller,
-      ref: string,
-      activate: boolean
-    ) => Effect.Effect<Deployment, FinalizeError, CurrentActor>
-    readonly activate: (
-      environment: EnvironmentCaller,
-      ref: string
-    ) => Effect.Effect<Deployment, BlobsMissing | NotFound, CurrentActor>
-    readonly page: (
-      environment: EnvironmentCaller,
-      page: { readonly before: number; readonly limit: number }
-    ) => Effect.Effect<ReadonlyArray<Deployment>>
-    readonly get: (
-      environment: EnvironmentCaller,
-      ref: string
-    ) => Effect.Effect<Deployment & { readonly files: ReadonlyArray<DeployedFile> }, NotFound>
-    readonly hosting: (environment: EnvironmentCaller, enabled: boolean) => Effect.Effect<Hosting>
-  }
->()("server/features/hosting/service/Deployments") {
-  static readonly layer = Layer.effect(
-    Deployments,
-    Effect.gen(function* () {
+    make: Effect.gen(function* () {
       const view = yield* makeView
       const create = yield* makeCreate
       const { activate, finalize } = yield* makeChanges
       const deployments = yield* DeploymentRepository
       const find = yield* makeFind
       const invalidation = yield* Invalidation
-      return Deployments.of({
-        create: (environment, deployment) =>
+      return {
+        create: (environment: EnvironmentCaller, deployment: NewDeployment) =>
           Effect.flatMap(create(environment, deployment), (id) => view.byId(environment, id)),
-        finalize: (environment, ref, live) =>
+        finalize: (environment: EnvironmentCaller, ref: string, live: boolean) =>
           finalize(environment, ref, live).pipe(
             Effect.tap(() => invalidation.awaitAcknowledgements),
             Effect.flatMap((id) => view.byId(environment, id))
           ),
-        activate: (environment, ref) =>
+        activate: (environment: EnvironmentCaller, ref: string) =>
           activate(environment, ref).pipe(
             Effect.tap(() => invalidation.awaitAcknowledgements),
             Effect.flatMap((id) => view.byId(environment, id))
           ),
-        page: Effect.fn("Deployments.page")(function* (environment, page) {
+        page: Effect.fn("Deployments.page")(function* (
+          environment: EnvironmentCaller,
+          page: { readonly before: number; readonly limit: number }
+        ) {
           const { environmentId } = environment
           const slug = yield* view.slugOf(environmentId)
           const rows = yield* deployments.page({ environmentId, ...page })
           return yield* Effect.forEach(rows, (row) => view.of(environment, row, slug))
         }),
-        get: Effect.fn("Deployments.get")(function* (environment, ref) {
+        get: Effect.fn("Deployments.get")(function* (environment: EnvironmentCaller, ref: string) {
           const { environmentId } = environment
           const row = yield* find(environmentId, ref)
           const files = yield* deployments.files({ environmentId, id: row.id })
@@ -99,9 +65,11 @@ export class Deployments extends Context.Service<
           return { ...(yield* view.of(environment, row, slug)), files }
         }),
         hosting: view.hosting
-      })
+      }
     })
-  ).pipe(Layer.provide(Blobs.layer))
+  }
+) {
+  static readonly layer = Layer.effect(Deployments, this.make).pipe(Layer.provide(Blobs.layer))
 }
 
 const makeFind = Effect.map(DeploymentRepository, (deployments) =>
