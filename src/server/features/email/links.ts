@@ -9,16 +9,8 @@
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import type { EnvironmentCaller, PlayerCaller } from "#rpc/auth"
 import { isGivenEmail, typedEmail } from "#rpc/email"
-import {
-  InvalidToken,
-  type MailUnavailable,
-  NotFound,
-  type PlayerBanned,
-  type RateLimited,
-  type Unavailable
-} from "#rpc/errors/codes"
+import { InvalidToken, NotFound, type RateLimited } from "#rpc/errors/codes"
 import { type EnvironmentId, PlayerId } from "#rpc/ids"
-import type { Player } from "#rpc/players"
 import { IdentityRepository } from "#sql/identities"
 import type { MailPurpose } from "#sql/mail"
 import { PlayerRepository } from "#sql/players"
@@ -26,12 +18,7 @@ import { makeTransaction } from "#server/platform/database"
 import { Mailer } from "#server/platform/mail/outbox"
 import { Passwords } from "#server/platform/passwords"
 import { SingleUseCodes } from "#server/platform/single-use-codes"
-import {
-  type Keep,
-  type RepeatError,
-  type SpendingRequest,
-  SpentResponses
-} from "#server/platform/spent-responses"
+import { type Keep, type SpendingRequest, SpentResponses } from "#server/platform/spent-responses"
 import { ProviderGrants } from "../oauth/grants.ts"
 import { playerView } from "../players/view.ts"
 import { PlayerStatusCache } from "../players/status-cache.ts"
@@ -39,62 +26,20 @@ import { Sessions } from "../sessions/service.ts"
 import type { LinkTarget } from "./service.ts"
 
 /** Sends mail links and redeems them. */
-export class EmailLinks extends Context.Service<
-  EmailLinks,
+export class EmailLinks extends Context.Service<EmailLinks>()(
+  "server/features/email/links/EmailLinks",
   {
-    /** Sends another verification link; does nothing if the address is verified. */
-    readonly resend: (
-      player: PlayerCaller,
-      link: LinkTarget
-    ) => Effect.Effect<void, MailUnavailable | NotFound | RateLimited>
-    /**
-     * Enqueues a reset link. The mail worker looks up the account later, so that the response reveals
-     * nothing: every address costs the same work. Skips the mail silently beyond a limit.
-     */
-    readonly forgot: (
-      environment: EnvironmentCaller,
-      email: string,
-      link: LinkTarget,
-      throttle: Effect.Effect<void, RateLimited>
-    ) => Effect.Effect<void, MailUnavailable>
-    /** Verifies the address that received the token. Like each of these, it can be repeated by its key. */
-    readonly verify: (
-      environment: EnvironmentCaller,
-      token: string,
-      key: string | undefined
-    ) => Effect.Effect<Player, InvalidToken | PlayerBanned | RepeatError>
-    /**
-     * Removes the address and its password, verified or not, from the player of the token. Everything
-     * else stays.
-     */
-    readonly disown: (
-      environment: EnvironmentCaller,
-      token: string,
-      key: string | undefined
-    ) => Effect.Effect<void, InvalidToken | RepeatError>
-    /**
-     * Sets the password, verifies the address and revokes all sessions. If the address was not verified
-     * before, it also removes the player's other identities and all its codes.
-     */
-    readonly reset: (
-      environment: EnvironmentCaller,
-      token: string,
-      password: string,
-      key: string | undefined
-    ) => Effect.Effect<void, InvalidToken | PlayerBanned | RepeatError | Unavailable>
-  }
->()("server/features/email/links/EmailLinks") {
-  static readonly layer = Layer.effect(
-    EmailLinks,
-    Effect.gen(function* () {
-      return EmailLinks.of({
+    make: Effect.gen(function* () {
+      return {
         ...(yield* makeSenders),
         verify: yield* makeVerify,
         reset: yield* makeReset,
         disown: yield* makeDisown
-      })
+      }
     })
-  )
+  }
+) {
+  static readonly layer = Layer.effect(EmailLinks, this.make)
 }
 
 const makeSenders = Effect.gen(function* () {
@@ -102,9 +47,10 @@ const makeSenders = Effect.gen(function* () {
   const mailer = yield* Mailer
   const transaction = yield* makeTransaction
 
-  const resend: EmailLinks["Service"]["resend"] = Effect.fn("EmailLinks.resend")(function* (
-    { environmentId, playerId },
-    link
+  /** Sends another verification link; does nothing if the address is verified. */
+  const resend = Effect.fn("EmailLinks.resend")(function* (
+    { environmentId, playerId }: PlayerCaller,
+    link: LinkTarget
   ) {
     yield* mailer.available
     const all = yield* identities.ofPlayer({ environmentId, playerId })
@@ -116,11 +62,15 @@ const makeSenders = Effect.gen(function* () {
     yield* transaction(Effect.andThen(enqueue, mailer.limitRecipient(environmentId, to)))
   })
 
-  const forgot: EmailLinks["Service"]["forgot"] = Effect.fn("EmailLinks.forgot")(function* (
-    { environmentId },
-    email,
-    link,
-    throttle
+  /**
+   * Enqueues a reset link. The mail worker looks up the account later, so that the response reveals
+   * nothing: every address costs the same work. Skips the mail silently beyond a limit.
+   */
+  const forgot = Effect.fn("EmailLinks.forgot")(function* (
+    { environmentId }: EnvironmentCaller,
+    email: string,
+    link: LinkTarget,
+    throttle: Effect.Effect<void, RateLimited>
   ) {
     yield* mailer.available
     if (!isGivenEmail(email)) return
@@ -200,6 +150,7 @@ const makeProofs = Effect.gen(function* () {
 const Kept = Schema.Struct({ playerId: PlayerId })
 type KeepPlayer = Keep<typeof Kept.Type>
 
+/** Verifies the address that received the token. Like each of these, it can be repeated by its key. */
 const makeVerify = Effect.gen(function* () {
   const responses = yield* SpentResponses
   const players = yield* PlayerRepository
@@ -223,10 +174,10 @@ const makeVerify = Effect.gen(function* () {
     return yield* viewOf(environmentId, playerId)
   })
 
-  const verify: EmailLinks["Service"]["verify"] = Effect.fn("EmailLinks.verify")(function* (
-    { environmentId },
-    token,
-    key
+  return Effect.fn("EmailLinks.verify")(function* (
+    { environmentId }: EnvironmentCaller,
+    token: string,
+    key: string | undefined
   ) {
     const request = spendingOf(environmentId, "email/verify", token, key)
     return yield* responses.once(request, Kept, {
@@ -238,10 +189,12 @@ const makeVerify = Effect.gen(function* () {
         )
     })
   })
-
-  return verify
 })
 
+/**
+ * Sets the password, verifies the address and revokes all sessions. If the address was not verified
+ * before, it also removes the player's other identities and all its codes.
+ */
 const makeReset = Effect.gen(function* () {
   const responses = yield* SpentResponses
   const codes = yield* SingleUseCodes
@@ -277,11 +230,11 @@ const makeReset = Effect.gen(function* () {
     yield* grants.revoke(collected)
   })
 
-  const reset: EmailLinks["Service"]["reset"] = Effect.fn("EmailLinks.reset")(function* (
-    { environmentId },
-    token,
-    password,
-    key
+  return Effect.fn("EmailLinks.reset")(function* (
+    { environmentId }: EnvironmentCaller,
+    token: string,
+    password: string,
+    key: string | undefined
   ) {
     const request = spendingOf(environmentId, "password/reset", token, key, password)
     yield* responses.once(request, Kept, {
@@ -289,10 +242,12 @@ const makeReset = Effect.gen(function* () {
       repeat: ({ playerId }) => statuses.requireNotBanned(environmentId, playerId)
     })
   })
-
-  return reset
 })
 
+/**
+ * Removes the address and its password, verified or not, from the player of the token. Everything else
+ * stays.
+ */
 const makeDisown = Effect.gen(function* () {
   const responses = yield* SpentResponses
   const codes = yield* SingleUseCodes

@@ -14,14 +14,9 @@ import {
   IdentityAlreadyLinked,
   InvalidCredentials,
   InvalidRefreshToken,
-  NotFound,
-  type PlayerBanned,
-  type SessionRevoked,
-  type Unavailable
+  NotFound
 } from "#rpc/errors/codes"
 import type { EnvironmentId, PlayerId } from "#rpc/ids"
-import type { Player } from "#rpc/players"
-import type { Session } from "#rpc/sessions"
 import { IdentityRepository, type NewIdentity } from "#sql/identities"
 import { PlayerRepository } from "#sql/players"
 import { makeTransaction } from "#server/platform/database"
@@ -41,53 +36,15 @@ interface Credentials {
 }
 
 /** Signs up, logs in and changes accounts with an email address. */
-export class EmailAccounts extends Context.Service<
-  EmailAccounts,
+export class EmailAccounts extends Context.Service<EmailAccounts>()(
+  "server/features/email/service/EmailAccounts",
   {
-    /** Creates a player and its session. Enqueues a verification mail, if mail is available. */
-    readonly signUp: (
-      environment: EnvironmentCaller,
-      account: Credentials & { readonly displayName?: string },
-      link: LinkTarget
-    ) => Effect.Effect<Session, EmailTaken | Unavailable>
-    /**
-     * Logs in. Fails with one error after the same work for an unknown address and for a wrong
-     * password. Reports a ban only after the password check.
-     */
-    readonly login: (
-      environment: EnvironmentCaller,
-      account: Credentials
-    ) => Effect.Effect<Session, InvalidCredentials | PlayerBanned | Unavailable>
-    /** Adds an email identity to a player. A guest keeps its id and data and becomes permanent. */
-    readonly link: (
-      player: PlayerCaller,
-      account: Credentials,
-      link: LinkTarget
-    ) => Effect.Effect<
-      Player,
-      IdentityAlreadyLinked | EmailAlreadyLinked | NotFound | SessionRevoked | Unavailable
-    >
-    /** Changes the password, revokes all other sessions and voids reset links. */
-    readonly changePassword: (
-      player: PlayerCaller,
-      currentPassword: string,
-      newPassword: string,
-      refreshToken: string
-    ) => Effect.Effect<
-      void,
-      InvalidCredentials | InvalidRefreshToken | SessionRevoked | Unavailable
-    >
-  }
->()("server/features/email/service/EmailAccounts") {
-  static readonly layer = Layer.effect(
-    EmailAccounts,
-    Effect.gen(function* () {
-      return EmailAccounts.of({
-        ...(yield* makeLinking),
-        ...(yield* makePasswordChecks)
-      })
+    make: Effect.gen(function* () {
+      return { ...(yield* makeLinking), ...(yield* makePasswordChecks) }
     })
-  )
+  }
+) {
+  static readonly layer = Layer.effect(EmailAccounts, this.make)
 }
 
 const newIdentity = (address: string, passwordHash: string): NewIdentity => ({
@@ -127,10 +84,11 @@ const makeLinking = Effect.gen(function* () {
   const transaction = yield* makeTransaction
   const sendVerification = yield* makeSendVerification
 
-  const signUp: EmailAccounts["Service"]["signUp"] = Effect.fn("EmailAccounts.signUp")(function* (
-    { environmentId },
-    { displayName, email, password },
-    link
+  /** Creates a player and its session. Enqueues a verification mail, if mail is available. */
+  const signUp = Effect.fn("EmailAccounts.signUp")(function* (
+    { environmentId }: EnvironmentCaller,
+    { displayName, email, password }: Credentials & { readonly displayName?: string },
+    link: LinkTarget
   ) {
     const to = normalizeEmail(email)
     const identity = newIdentity(to, yield* passwords.hash(password))
@@ -152,10 +110,11 @@ const makeLinking = Effect.gen(function* () {
     return yield* isOwn ? new EmailAlreadyLinked() : new IdentityAlreadyLinked()
   })
 
-  const link: EmailAccounts["Service"]["link"] = Effect.fn("EmailAccounts.link")(function* (
-    player,
-    { email, password },
-    target
+  /** Adds an email identity to a player. A guest keeps its id and data and becomes permanent. */
+  const link = Effect.fn("EmailAccounts.link")(function* (
+    player: PlayerCaller,
+    { email, password }: Credentials,
+    target: LinkTarget
   ) {
     const { environmentId, playerId, sessionId = "" } = player
     const found = yield* players.find(environmentId, playerId)
@@ -189,9 +148,13 @@ const makePasswordChecks = Effect.gen(function* () {
   const codes = yield* SingleUseCodes
   const transaction = yield* makeTransaction
 
-  const login: EmailAccounts["Service"]["login"] = Effect.fn("EmailAccounts.login")(function* (
-    { environmentId },
-    { email, password }
+  /**
+   * Logs in. Fails with one error after the same work for an unknown address and for a wrong password.
+   * Reports a ban only after the password check.
+   */
+  const login = Effect.fn("EmailAccounts.login")(function* (
+    { environmentId }: EnvironmentCaller,
+    { email, password }: Credentials
   ) {
     const found = Option.getOrUndefined(
       yield* identities.findByEmail({ environmentId, forms: emailForms(email) })
@@ -213,9 +176,13 @@ const makePasswordChecks = Effect.gen(function* () {
     )
   })
 
-  const changePassword: EmailAccounts["Service"]["changePassword"] = Effect.fn(
-    "EmailAccounts.changePassword"
-  )(function* ({ environmentId, playerId }, currentPassword, newPassword, refreshToken) {
+  /** Changes the password, revokes all other sessions and voids reset links. */
+  const changePassword = Effect.fn("EmailAccounts.changePassword")(function* (
+    { environmentId, playerId }: PlayerCaller,
+    currentPassword: string,
+    newPassword: string,
+    refreshToken: string
+  ) {
     const device = yield* sessions.authenticate(environmentId, refreshToken)
     if (device.playerId !== playerId) return yield* new InvalidRefreshToken()
     const all = yield* identities.ofPlayer({ environmentId, playerId })

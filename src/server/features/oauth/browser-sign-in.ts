@@ -8,22 +8,12 @@
  */
 import { Context, Effect, Layer, Option, Result } from "effect"
 import type { EnvironmentCaller } from "#rpc/auth"
-import {
-  type IdentityAlreadyLinked,
-  InvalidCode,
-  type InvalidRequest,
-  type PlayerBanned,
-  type PlayerNotFound,
-  type ProviderDisabled,
-  ProviderNotConfigured,
-  type SessionRevoked
-} from "#rpc/errors/codes"
-import type { Provider } from "#rpc/identities"
+import { InvalidCode, ProviderNotConfigured } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
-import type { ProviderReturn, ProviderSession, StartRequest } from "#rpc/oauth/sign-in"
+import type { StartRequest } from "#rpc/oauth/sign-in"
 import { makeTransaction } from "#server/platform/database"
 import { Settings } from "#server/platform/settings/settings"
-import { type Keep, type RepeatError, SpentResponses } from "#server/platform/spent-responses"
+import { type Keep, SpentResponses } from "#server/platform/spent-responses"
 import { makeRedirectUrlCheck } from "./redirect-urls.ts"
 import { Sessions } from "../sessions/service.ts"
 import type { ProviderSignIn } from "./clients.ts"
@@ -48,47 +38,20 @@ interface SignInCode {
   readonly verifier: string
 }
 
-type StartError = ProviderNotConfigured | InvalidRequest
-
 /** Runs OAuth flows that redirect a browser. */
-export class BrowserSignIn extends Context.Service<
-  BrowserSignIn,
+export class BrowserSignIn extends Context.Service<BrowserSignIn>()(
+  "server/features/oauth/browser-sign-in/BrowserSignIn",
   {
-    /**
-     * Starts a flow and returns the provider's URL. `ProviderNotConfigured` implies a valid
-     * `redirectUrl`.
-     */
-    readonly start: (start: Start) => Effect.Effect<string, StartError>
-    /** Handles the callback and returns the URL to redirect to; none if the state is unknown. */
-    readonly callback: (
-      provider: Provider,
-      returned: ProviderReturn
-    ) => Effect.Effect<Option.Option<string>>
-    /** Exchanges the code of a callback for a session. A repeat with the same key gets it again. */
-    readonly exchange: (
-      environmentId: EnvironmentId,
-      request: SignInCode,
-      key: string | undefined
-    ) => Effect.Effect<
-      ProviderSession,
-      | RepeatError
-      | InvalidCode
-      | IdentityAlreadyLinked
-      | PlayerBanned
-      | PlayerNotFound
-      | ProviderDisabled
-      | SessionRevoked
-    >
-  }
->()("server/features/oauth/browser-sign-in/BrowserSignIn") {
-  static readonly layer = Layer.effect(
-    BrowserSignIn,
-    Effect.gen(function* () {
+    make: Effect.gen(function* () {
       const players = yield* makePlayers
       const flow = yield* makeRedirectFlow(players)
       const checkRedirectUrl = yield* makeRedirectUrlCheck
-      return BrowserSignIn.of({
-        start: Effect.fn("BrowserSignIn.start")(function* (start) {
+      return {
+        /**
+         * Starts a flow and returns the provider's URL. `ProviderNotConfigured` implies a valid
+         * `redirectUrl`.
+         */
+        start: Effect.fn("BrowserSignIn.start")(function* (start: Start) {
           const { environment, path, playerId, provider, request, sessionId } = start
           const { environmentId } = environment
           yield* checkRedirectUrl(environment, request.redirectUrl, path)
@@ -97,11 +60,15 @@ export class BrowserSignIn extends Context.Service<
           if (client === undefined) return yield* new ProviderNotConfigured()
           return yield* flow.start(client, context, request)
         }),
+        /** Handles the callback and returns the URL to redirect to; none if the state is unknown. */
         callback: Effect.fn("BrowserSignIn.callback")(flow.callback),
+        /** Exchanges the code of a callback for a session. A repeat with the same key gets it again. */
         exchange: yield* makeExchange
-      })
+      }
     })
-  )
+  }
+) {
+  static readonly layer = Layer.effect(BrowserSignIn, this.make)
 }
 
 /**

@@ -4,19 +4,10 @@
  */
 import { hash } from "node:crypto"
 import { Context, DateTime, Effect, Layer, Option } from "effect"
-import {
-  type IdentityAlreadyLinked,
-  InvalidToken,
-  type PlayerBanned,
-  type PlayerNotFound,
-  type ProviderDisabled,
-  ProviderNotConfigured,
-  type SessionRevoked,
-  Unavailable
-} from "#rpc/errors/codes"
-import type { NativeRequest, ProviderSession } from "#rpc/oauth/sign-in"
+import { InvalidToken, ProviderNotConfigured, Unavailable } from "#rpc/errors/codes"
+import type { NativeRequest } from "#rpc/oauth/sign-in"
 import { makeTransaction } from "#server/platform/database"
-import { type Keep, type RepeatError, SpentResponses } from "#server/platform/spent-responses"
+import { type Keep, SpentResponses } from "#server/platform/spent-responses"
 import { Sessions } from "../sessions/service.ts"
 import { ProviderClients } from "./clients.ts"
 import { type FlowContext, FlowStore } from "./flow-store.ts"
@@ -28,33 +19,15 @@ import { profileFromClaims } from "./profiles.ts"
 import { clientIdOf, type Credentials, Providers } from "./providers.ts"
 
 /** Signs in with an id token. */
-export class NativeSignIn extends Context.Service<
-  NativeSignIn,
+export class NativeSignIn extends Context.Service<NativeSignIn>()(
+  "server/features/oauth/native-sign-in/NativeSignIn",
   {
-    readonly signIn: (
-      context: FlowContext,
-      request: NativeRequest,
-      key: string | undefined
-    ) => Effect.Effect<
-      ProviderSession,
-      | RepeatError
-      | ProviderDisabled
-      | ProviderNotConfigured
-      | InvalidToken
-      | IdentityAlreadyLinked
-      | PlayerBanned
-      | PlayerNotFound
-      | SessionRevoked
-      | Unavailable
-    >
-  }
->()("server/features/oauth/native-sign-in/NativeSignIn") {
-  static readonly layer = Layer.effect(
-    NativeSignIn,
-    Effect.gen(function* () {
-      return NativeSignIn.of({ signIn: yield* makeNativeSignIn })
+    make: Effect.gen(function* () {
+      return { signIn: yield* makeNativeSignIn }
     })
-  )
+  }
+) {
+  static readonly layer = Layer.effect(NativeSignIn, this.make)
 }
 
 /**
