@@ -1,5 +1,6 @@
 /** The invariants of configs. After everything has been healthy for a while the newest one is in force. */
 import { Effect } from "effect"
+import { isDeserted } from "#entities/room/model"
 import { Configs } from "#server/features/config/service"
 import type { ConfigPushes } from "./config-pushes.ts"
 import { environmentId } from "./environment.ts"
@@ -7,7 +8,10 @@ import type { RoomRecord } from "./record.ts"
 import type { Runner } from "./runner.ts"
 import type { Simulator } from "./simulator.ts"
 
-/** All runners have the newest config, and without multiplayer no room is open. */
+/**
+ * All runners have the newest config, and without multiplayer no room is open. A room that nobody is
+ * connected to may have woken after the push; it ends with the graces of its members.
+ */
 export const checkConfigs = (
   simulator: Simulator,
   configs: ConfigPushes,
@@ -27,6 +31,8 @@ export const checkConfigs = (
   }
   if (configs.multiplayer) return
   for (const { actor } of record.speaking()) {
-    if (actor.state?.closed === null) simulator.fault(`${actor.id} is open without multiplayer`)
+    const { state } = actor
+    if (state?.closed === null && !isDeserted(state))
+      simulator.fault(`${actor.id} is open without multiplayer`)
   }
 }
