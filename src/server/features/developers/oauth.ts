@@ -25,7 +25,7 @@ import {
   DeveloperProvider,
   type DeveloperStart
 } from "#rpc/oauth/developers"
-import type { ProviderReturn, SignInError } from "#rpc/oauth/sign-in"
+import type { SignInError } from "#rpc/oauth/sign-in"
 import { DeveloperId, DeveloperSessionId } from "#rpc/ids"
 import { DeveloperRepository } from "#sql/developers/repository"
 import { makeTransaction } from "#server/platform/database"
@@ -40,7 +40,7 @@ import { type DeveloperFlow, type DeveloperFlows, makeDeveloperFlows } from "./o
 import { makeIdentities } from "./oauth-identities.ts"
 import { unauthorized } from "./sessions.ts"
 
-export type ExchangeError =
+type ExchangeError =
   | EmailTaken
   | IdentityAlreadyLinked
   | InvalidCode
@@ -54,43 +54,24 @@ export type ExchangeError =
   | Unauthorized
 
 /** Runs the OAuth flows of developers. */
-export class DeveloperOAuth extends Context.Service<
-  DeveloperOAuth,
+export class DeveloperOAuth extends Context.Service<DeveloperOAuth>()(
+  "server/features/developers/oauth/DeveloperOAuth",
   {
-    /** The providers with which developers can sign in. */
-    readonly providers: ReadonlyArray<DeveloperProvider>
-    /** Starts a flow and returns the provider's URL. */
-    readonly start: (
-      provider: DeveloperProvider,
-      caller: DeveloperCaller | undefined,
-      request: DeveloperStart
-    ) => Effect.Effect<string, InvalidRequest | ProviderNotConfigured | Unauthorized>
-    /** Handles the callback and returns the URL to redirect to; none if the state is unknown. */
-    readonly callback: (
-      provider: DeveloperProvider,
-      returned: ProviderReturn
-    ) => Effect.Effect<Option.Option<string>>
-    /** Redeems the code of a callback. A repeat with the same key gets the result again. */
-    readonly exchange: (
-      request: DeveloperExchange,
-      key: string | undefined
-    ) => Effect.Effect<DeveloperExchanged, ExchangeError>
-  }
->()("server/features/developers/oauth/DeveloperOAuth") {
-  static readonly layer = Layer.effect(
-    DeveloperOAuth,
-    Effect.gen(function* () {
+    make: Effect.gen(function* () {
       const flows = yield* makeDeveloperFlows
       const { developerClients } = yield* Settings
-      return DeveloperOAuth.of({
+      return {
+        /** The providers with which developers can sign in. */
         providers: DeveloperProvider.literals.filter(
           (provider) => developerClients[provider] !== undefined
         ),
         ...(yield* makeRedirect(flows)),
         exchange: yield* makeExchange(flows)
-      })
+      }
     })
-  )
+  }
+) {
+  static readonly layer = Layer.effect(DeveloperOAuth, this.make)
 }
 
 const notConfigured = new ProviderNotConfigured({
@@ -158,7 +139,9 @@ const makeRedirect = Effect.fnUntraced(function* (flows: DeveloperFlows) {
   const developers = yield* makeDevelopers(flows)
   const { callback, start } = yield* makeRedirectFlow(developers)
   return {
+    /** Handles the callback and returns the URL to redirect to; none if the state is unknown. */
     callback: Effect.fn("DeveloperOAuth.callback")(callback),
+    /** Starts a flow and returns the provider's URL. */
     start: Effect.fn("DeveloperOAuth.start")(function* (
       provider: DeveloperProvider,
       caller: DeveloperCaller | undefined,
@@ -223,6 +206,7 @@ const makeSpend = Effect.fnUntraced(function* ({ results }: DeveloperFlows) {
   }, transaction)
 })
 
+/** Redeems the code of a callback. A repeat with the same key gets the result again. */
 const makeExchange = Effect.fnUntraced(function* (flows: DeveloperFlows) {
   const responses = yield* SpentResponses
   const { list } = yield* makeIdentities

@@ -6,16 +6,9 @@
 import { Context, DateTime, Effect, Layer, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
-import type { Sanction } from "#rpc/appeals"
-import {
-  type AlreadyAppealed,
-  type AlreadyResolved,
-  NotFound,
-  PlayerNotFound,
-  type SanctionInactive
-} from "#rpc/errors/codes"
+import { NotFound, PlayerNotFound } from "#rpc/errors/codes"
 import { type EnvironmentId, newId, type PlayerId } from "#rpc/ids"
-import type { AppealItem, Ban, BanResult } from "#rpc/moderation"
+import type { Ban } from "#rpc/moderation"
 import { type AppealsPage, type SanctionRow, SanctionRepository } from "#sql/moderation"
 import { Invalidation } from "#server/platform/invalidation"
 import { PlayerStatusCache } from "../players/status-cache.ts"
@@ -46,44 +39,31 @@ export interface Resolution {
 }
 
 /** Bans players and resolves their appeals. */
-export class Sanctions extends Context.Service<
-  Sanctions,
+export class Sanctions extends Context.Service<Sanctions>()(
+  "server/features/moderation/service/Sanctions",
   {
-    readonly ban: (player: PlayerRef, terms: Ban) => Effect.Effect<BanResult, PlayerNotFound>
-    /** Lifts the active ban, if any. */
-    readonly unban: (player: PlayerRef) => Effect.Effect<BanResult, PlayerNotFound>
-    /** Returns the player's bans, newest first. */
-    readonly list: (player: PlayerRef) => Effect.Effect<ReadonlyArray<Sanction>>
-    readonly appeal: (
-      request: AppealRequest
-    ) => Effect.Effect<Sanction, NotFound | AlreadyAppealed | SanctionInactive>
-    /** Returns appeals, the open ones first, then by age. */
-    readonly appeals: (page: Omit<AppealsPage, "now">) => Effect.Effect<ReadonlyArray<AppealItem>>
-    readonly resolve: (
-      resolution: Resolution
-    ) => Effect.Effect<AppealItem, NotFound | AlreadyResolved>
-  }
->()("server/features/moderation/service/Sanctions") {
-  static readonly layer = Layer.effect(
-    Sanctions,
-    Effect.gen(function* () {
+    make: Effect.gen(function* () {
       const repository = yield* SanctionRepository
       const withLockedPlayer = yield* makeWithLockedPlayer
-      return Sanctions.of({
+      return {
         ...(yield* makeBans(withLockedPlayer)),
         ...(yield* makeAppeals(withLockedPlayer)),
-        list: Effect.fn("Sanctions.list")(function* (player) {
+        /** Returns the player's bans, newest first. */
+        list: Effect.fn("Sanctions.list")(function* (player: PlayerRef) {
           const now = yield* DateTime.now
           return (yield* repository.listByPlayer(player)).map((row) => sanctionView(row, now))
         }),
-        appeals: Effect.fn("Sanctions.appeals")(function* (page) {
+        /** Returns appeals, the open ones first, then by age. */
+        appeals: Effect.fn("Sanctions.appeals")(function* (page: Omit<AppealsPage, "now">) {
           const now = yield* DateTime.now
           const found = yield* repository.appeals({ ...page, now })
           return found.flatMap((row) => appealItem(row, row.displayName, now) ?? [])
         })
-      })
+      }
     })
-  )
+  }
+) {
+  static readonly layer = Layer.effect(Sanctions, this.make)
 }
 
 /** Input of a change: the player with its locked row, and its bans. */
@@ -147,6 +127,7 @@ const makeBans = Effect.fnUntraced(function* (withLockedPlayer: WithLockedPlayer
       },
       Effect.provideService(SecureRandom.SecureRandom, random)
     ),
+    /** Lifts the active ban, if any. */
     unban: Effect.fn("Sanctions.unban")(function* (player: PlayerRef) {
       return yield* withLockedPlayer(
         player,

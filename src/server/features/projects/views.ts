@@ -10,14 +10,7 @@ import { PlayerNotFound } from "#rpc/errors/codes"
 import { type EnvironmentId, PlayerId } from "#rpc/ids"
 import { http } from "#rpc/limits"
 import { liveLimits } from "#rpc/live"
-import type {
-  ListedPlayer,
-  LiveView,
-  Overview,
-  PlayerDetail,
-  PlayerFilter,
-  PlayerOrder
-} from "#rpc/projects/environment"
+import type { ListedPlayer, LiveView, PlayerFilter, PlayerOrder } from "#rpc/projects/environment"
 import { IdentityRepository } from "#sql/identities"
 import { SanctionRepository } from "#sql/moderation"
 import { type LiveReport, LiveRepository } from "#sql/live/reports"
@@ -49,41 +42,21 @@ export interface PlayerSearch {
   readonly limit?: number
 }
 
-interface PlayersPage {
-  readonly players: ReadonlyArray<ListedPlayer>
-  /** Number of players on all pages; null on later pages. */
-  readonly total: number | null
-  readonly nextCursor: string | null
-}
-
 /** Reads the dashboard's views. */
-export class ProjectViews extends Context.Service<
-  ProjectViews,
+export class ProjectViews extends Context.Service<ProjectViews>()(
+  "server/features/projects/views/ProjectViews",
   {
-    readonly overview: (environment: EnvironmentCaller) => Effect.Effect<Overview>
-    /** Finds players by id, by email or by name prefix; without `q` lists all. */
-    readonly players: (
-      environmentId: EnvironmentId,
-      search: PlayerSearch
-    ) => Effect.Effect<PlayersPage>
-    readonly player: (
-      environmentId: EnvironmentId,
-      playerId: string
-    ) => Effect.Effect<PlayerDetail, PlayerNotFound>
-    readonly realtime: (environmentId: EnvironmentId) => Effect.Effect<LiveView>
-  }
->()("server/features/projects/views/ProjectViews") {
-  static readonly layer = Layer.effect(
-    ProjectViews,
-    Effect.gen(function* () {
-      return ProjectViews.of({
-        ...(yield* makeDetail),
-        ...(yield* makeLists),
+    make: Effect.gen(function* () {
+      return {
         overview: yield* makeOverview,
+        players: yield* makeLists,
+        player: yield* makeDetail,
         realtime: yield* makeRealtime
-      })
+      }
     })
-  )
+  }
+) {
+  static readonly layer = Layer.effect(ProjectViews, this.make)
 }
 
 const listView = (row: SeenPlayer, banned: boolean): ListedPlayer => {
@@ -146,6 +119,7 @@ const matchesOf = (q: string): readonly [PlayerMatch, PlayerMatch?] => {
   return isGivenEmail(q) ? [{ kind: "email", forms: emailForms(q) }, byName] : [byName]
 }
 
+/** Finds players by id, by email or by name prefix; without `q` lists all. */
 const makeLists = Effect.gen(function* () {
   const repository = yield* PlayerListRepository
   const withBans = yield* makeWithBans
@@ -163,20 +137,19 @@ const makeLists = Effect.gen(function* () {
     const { nextCursor, rows } = pageOf(found, limit, ({ id, sortName }) =>
       order === "name" ? cursorOf(id, sortName) : id
     )
+    // Only the first page has the number of players on all pages.
     const total = cursor === undefined ? yield* repository.count(selection) : null
     return { players: yield* withBans(environmentId, rows), total, nextCursor }
   })
-  return {
-    players: Effect.fn("ProjectViews.players")(function* (
-      environmentId: EnvironmentId,
-      search: PlayerSearch
-    ) {
-      const [exact, byName] = matchesOf((search.q ?? "").trim().normalize("NFC"))
-      const page = yield* list(environmentId, exact, search)
-      if (page.players.length > 0 || byName === undefined) return page
-      return yield* list(environmentId, byName, search)
-    })
-  }
+  return Effect.fn("ProjectViews.players")(function* (
+    environmentId: EnvironmentId,
+    search: PlayerSearch
+  ) {
+    const [exact, byName] = matchesOf((search.q ?? "").trim().normalize("NFC"))
+    const page = yield* list(environmentId, exact, search)
+    if (page.players.length > 0 || byName === undefined) return page
+    return yield* list(environmentId, byName, search)
+  })
 })
 
 const makeDetail = Effect.gen(function* () {
@@ -187,41 +160,39 @@ const makeDetail = Effect.gen(function* () {
   const sanctions = yield* SanctionRepository
   const saves = yield* SaveRepository
   const stats = yield* StatRepository
-  return {
-    player: Effect.fn("ProjectViews.player")(function* (
-      environmentId: EnvironmentId,
-      rawPlayerId: string
-    ) {
-      const found = yield* find(environmentId, rawPlayerId)
-      if (Option.isNone(found)) return yield* new PlayerNotFound()
-      const { id: playerId } = found.value
-      const owner = { environmentId, playerId }
-      const totals = yield* stats.totals(environmentId, playerId)
-      const now = yield* DateTime.now
-      const sessions = yield* repository.sessions({ ...owner, now })
-      const bans = yield* sanctions.listByPlayer(owner)
-      const ban = banView(bans[0], now)
-      const { audience } = (yield* configs.current(environmentId)).config
-      return {
-        ...listView(found.value, ban.banned),
-        ...ban,
-        ...(yield* emailOf(owner)),
-        age: ageProfileOf(audience, found.value.declaredAgeBand),
-        sanctions: bans.map((row) => operatorView(row, now)),
-        saves: (yield* saves.list(owner)).map(({ updatedAt, ...save }) => ({
-          ...save,
-          updatedAt: DateTime.formatIso(updatedAt)
-        })),
-        stats: Object.fromEntries(totals.map(({ stat, total }) => [stat, total])),
-        sessions: sessions.map(({ createdAt, id, rotatedAt }) => ({
-          id,
-          createdAt: DateTime.formatIso(createdAt),
-          lastUsedAt: DateTime.formatIso(rotatedAt),
-          userAgent: null
-        }))
-      }
-    })
-  }
+  return Effect.fn("ProjectViews.player")(function* (
+    environmentId: EnvironmentId,
+    rawPlayerId: string
+  ) {
+    const found = yield* find(environmentId, rawPlayerId)
+    if (Option.isNone(found)) return yield* new PlayerNotFound()
+    const { id: playerId } = found.value
+    const owner = { environmentId, playerId }
+    const totals = yield* stats.totals(environmentId, playerId)
+    const now = yield* DateTime.now
+    const sessions = yield* repository.sessions({ ...owner, now })
+    const bans = yield* sanctions.listByPlayer(owner)
+    const ban = banView(bans[0], now)
+    const { audience } = (yield* configs.current(environmentId)).config
+    return {
+      ...listView(found.value, ban.banned),
+      ...ban,
+      ...(yield* emailOf(owner)),
+      age: ageProfileOf(audience, found.value.declaredAgeBand),
+      sanctions: bans.map((row) => operatorView(row, now)),
+      saves: (yield* saves.list(owner)).map(({ updatedAt, ...save }) => ({
+        ...save,
+        updatedAt: DateTime.formatIso(updatedAt)
+      })),
+      stats: Object.fromEntries(totals.map(({ stat, total }) => [stat, total])),
+      sessions: sessions.map(({ createdAt, id, rotatedAt }) => ({
+        id,
+        createdAt: DateTime.formatIso(createdAt),
+        lastUsedAt: DateTime.formatIso(rotatedAt),
+        userAgent: null
+      }))
+    }
+  })
 })
 
 /** Reads the recent reports of nodes. Older reports are of stopped nodes. */
