@@ -29,6 +29,7 @@ export interface Group {
   tick(): void
   removePlayer(playerId: string, reason: "banned" | "deleted"): void
   renamePlayer(playerId: string, displayName: string): void
+  setBlocks(playerId: string, blocks: ReadonlyArray<string>): void
   close(reason: "feature_disabled"): void
 }
 

@@ -16,6 +16,13 @@ export interface Reachable {
  */
 export type Verb = "send" | "join"
 
+/** The blocks of a player without any. */
+export const noBlocks: ReadonlySet<string> = new Set()
+
+/** The set of a list of blocks, as commands carry it. */
+export const blocksFrom = (ids: ReadonlyArray<string> = []): ReadonlySet<string> =>
+  ids.length === 0 ? noBlocks : new Set(ids)
+
 const hasBlocked = ({ blocks }: Reachable, { id }: Reachable): boolean => blocks?.has(id) === true
 
 /** Whether `from` reaches `to`. Content passes in neither direction of a block. */

@@ -6,6 +6,7 @@ import { GroupSection, type Section, sections } from "./feature.ts"
 import { agesFeature } from "./ages.ts"
 import { appealsFeature } from "./appeals.ts"
 import { auditFeature } from "./audit.ts"
+import { blocksFeature } from "./blocks.ts"
 import { channelsFeature } from "./channels/feature.ts"
 import { configFeature } from "./config.ts"
 import { developersFeature } from "./developers.ts"
@@ -46,6 +47,7 @@ const owners = [
   playersFeature,
   identitiesFeature,
   agesFeature,
+  blocksFeature,
   newsFeature,
   appealsFeature,
   moderationFeature,

@@ -156,7 +156,8 @@ const tablesOf: Readonly<Record<number, string>> = {
   40: "sign_in_links",
   42: "share_addresses",
   43: "spent_answers",
-  44: "closed_signups"
+  44: "closed_signups",
+  46: "blocks"
 }
 
 /** The tables that a database at this migration has, in order of their names. */

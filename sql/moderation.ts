@@ -50,6 +50,7 @@ const PlayerStatus = Schema.Struct({
   playerId: PlayerId,
   displayName: Schema.String,
   declaredAgeBand: Schema.NullOr(AgeBand),
+  hasBlocks: Schema.Boolean,
   /** The last ban, also one that was lifted; null without any. */
   sanctionId: Schema.NullOr(SanctionId),
   note: Schema.NullOr(Schema.String),
@@ -136,7 +137,8 @@ const playerStatuses = (sql: SqlClient.SqlClient) =>
     Result: PlayerStatus,
     execute: ({ environmentId, playerIds }) => sql`
       select p.id as player_id, p.display_name, p.declared_age_band, s.id as sanction_id, s.note,
-        s.expires_at, s.lifted_at
+        s.expires_at, s.lifted_at,
+        exists (select from blocks where blocks.player_id = p.id) as has_blocks
       from players p left join lateral (
         select id, note, expires_at, lifted_at from sanctions
         where player_id = p.id order by number desc limit 1

@@ -9,10 +9,11 @@
  * table. A missing row is written only if it existed before the table began again; at any other time it
  * was removed because the room closed.
  */
-import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
+import { Context, DateTime, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { failOnTimeout, isRefused, orDieWithTimeout } from "./database.ts"
-import { batchReads, batchWrites } from "./batching.ts"
+import { batchWrites } from "./batching.ts"
+import { IdRow, idsOf, makeFinds } from "./live/found-rooms.ts"
 import { insertEvents, isoTime } from "./functions/events.ts"
 
 /** A row of `rooms`; `snapshot` and `metadata` are JSON texts, times ISO 8601. */
@@ -32,6 +33,7 @@ export const RoomRow = Schema.Struct({
   /** Time of the room's next deadline. */
   dueAt: Schema.String,
   members: Schema.Array(Schema.String),
+  hostId: Schema.NullOr(Schema.String),
   snapshot: Schema.String
 })
 export type RoomRow = typeof RoomRow.Type
@@ -43,16 +45,6 @@ const Snapshot = Schema.Struct({
   writeNumber: Schema.Number
 })
 export type Snapshot = typeof Snapshot.Type
-
-const ListedRow = Schema.Struct({
-  id: Schema.String,
-  code: Schema.String,
-  mode: Schema.String,
-  players: Schema.Int,
-  maxPlayers: Schema.Int,
-  metadata: Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)),
-  createdAt: Schema.DateTimeUtcFromDate
-})
 
 const EpochRow = Schema.Struct({ epoch: Schema.Number })
 
@@ -66,10 +58,6 @@ const Claim = Schema.Struct({
   tableEpoch: Schema.NullOr(Schema.Number)
 })
 
-const IdRow = Schema.Struct({ id: Schema.String })
-
-const idsOf = (rows: ReadonlyArray<typeof IdRow.Type>) => rows.map(({ id }) => id)
-
 const InMode = Schema.Struct({
   environmentId: Schema.String,
   mode: Schema.NullOr(Schema.String),
@@ -79,7 +67,7 @@ const InMode = Schema.Struct({
 const columns = (sql: SqlClient.SqlClient) =>
   sql.literal(`id text, "environmentId" text, epoch bigint, node text, code text, mode text, listed boolean,
     matched boolean, "maxPlayers" int, metadata text, "createdAt" timestamptz,
-    "dueAt" timestamptz, members text[], snapshot text, since bigint,
+    "dueAt" timestamptz, members text[], "hostId" text, snapshot text, since bigint,
     "writeNumber" bigint`)
 
 /** Epochs to skip after a crash; greater than the number that a replica can lag behind. */
@@ -90,11 +78,11 @@ const writes = (sql: SqlClient.SqlClient) => {
   const rows = (json: string) => sql`
     select r.id, r."environmentId", r.epoch, r.node, r.code, r.mode, r.listed, r.matched,
       cardinality(r.members), r."maxPlayers", r.metadata, r."createdAt", r."dueAt", r.members,
-      r.snapshot, coalesce(r."writeNumber", 0)
+      r."hostId", r.snapshot, coalesce(r."writeNumber", 0)
     from jsonb_to_recordset(${json}::text::jsonb) as r(${columns(sql)})`
   const into =
     sql.literal(`insert into rooms as stored (id, environment_id, epoch, node, code, mode,
-    listed, matched, players, max_players, metadata, created_at, due_at, members, snapshot,
+    listed, matched, players, max_players, metadata, created_at, due_at, members, host_id, snapshot,
     write_number)`)
   return {
     claim: SqlSchema.findNonEmpty({
@@ -149,7 +137,7 @@ const writes = (sql: SqlClient.SqlClient) => {
           or r.since < current.epoch or current.epoch is null
         order by r.id
         on conflict (id) do update set epoch = excluded.epoch, node = excluded.node, listed = excluded.listed,
-          players = excluded.players, due_at = excluded.due_at, members = excluded.members,
+          players = excluded.players, due_at = excluded.due_at, members = excluded.members, host_id = excluded.host_id,
           snapshot = excluded.snapshot, write_number = excluded.write_number
         where (stored.epoch, stored.write_number) <= (excluded.epoch, excluded.write_number)
         returning id, (select coalesce(epoch, 0)::float8 from current) as table_epoch`
@@ -178,27 +166,6 @@ const reads = (sql: SqlClient.SqlClient) => ({
       select id, members from rooms
       where environment_id = ${environmentId} and members && ${[...playerIds]}::text[]
       order by created_at`
-  }),
-  byCode: SqlSchema.findAll({
-    Request: Schema.Struct({ environmentId: Schema.String, code: Schema.String }),
-    Result: IdRow,
-    execute: ({ code, environmentId }) => sql`
-      select id from rooms where environment_id = ${environmentId} and code = ${code}`
-  }),
-  byIds: SqlSchema.findAll({
-    Request: Schema.Struct({ environmentId: Schema.String, ids: Schema.Array(Schema.String) }),
-    Result: IdRow,
-    execute: ({ environmentId, ids }) => sql`
-      select id from rooms where environment_id = ${environmentId} and id = any(${[...ids]}::text[])`
-  }),
-  list: SqlSchema.findAll({
-    Request: InMode,
-    Result: ListedRow,
-    execute: ({ environmentId, limit, mode }) => sql`
-      select id, code, mode, players, max_players, metadata, created_at from rooms
-      where environment_id = ${environmentId} and listed
-        and (${mode}::text is null or mode = ${mode}::text)
-      order by created_at desc limit ${limit}`
   }),
   open: SqlSchema.findAll({
     Request: InMode,
@@ -247,8 +214,6 @@ const removal = (sql: SqlClient.SqlClient) =>
       )}`
   })
 
-const firstId = (rows: ReadonlyArray<typeof IdRow.Type>) => Option.fromNullishOr(rows[0]?.id)
-
 /** Batches concurrent claims, and concurrent inserts, into one statement each. */
 const batchedStatements = Effect.fnUntraced(function* ({
   claim,
@@ -287,14 +252,8 @@ export class RoomRepository extends Context.Service<RoomRepository>()("sql/rooms
     const statements = writes(sql)
     const { epoch, save } = statements
     const remove = removal(sql)
-    const { byCode, byIds, list, ofPlayer, open, overdue, seats, unclaimed } = reads(sql)
+    const { ofPlayer, open, overdue, seats, unclaimed } = reads(sql)
     const { claims, inserts } = yield* batchedStatements(statements)
-    const found = yield* batchReads<string>((environmentId, ids) =>
-      Effect.map(
-        orDieWithTimeout(byIds({ environmentId, ids })),
-        (rows) => new Map(rows.map(({ id }) => [id, id]))
-      )
-    )
     return {
       /** Assigns the next epoch to a room. Returns it, and the snapshot if there is a row. */
       claim: claims,
@@ -335,13 +294,7 @@ export class RoomRepository extends Context.Service<RoomRepository>()("sql/rooms
       /** All rooms in which a player has a seat, as of the last snapshots. */
       ofPlayer: (environmentId: string, playerId: string) =>
         Effect.map(orDieWithTimeout(ofPlayer({ environmentId, playerId })), idsOf),
-      findByCode: (environmentId: string, code: string) =>
-        Effect.map(orDieWithTimeout(byCode({ environmentId, code })), firstId),
-      findById: (environmentId: string, id: string) =>
-        Effect.map(found(environmentId, [id]), (ids) => Option.fromNullishOr(ids.get(id))),
-      /** Returns the listed rooms, newest first. */
-      list: (environmentId: string, mode: string | undefined, limit: number) =>
-        orDieWithTimeout(list({ environmentId, mode: mode ?? null, limit })),
+      ...(yield* makeFinds(sql)),
       /** Rooms that matchmaking opened and may still fill, oldest first. */
       listOpen: (environmentId: string, mode: string, limit: number) =>
         orDieWithTimeout(open({ environmentId, mode, limit })),

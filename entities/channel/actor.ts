@@ -21,6 +21,7 @@ import { StoredActivation } from "../activation.ts"
 import { Sink } from "../local-actors.ts"
 import type { Watcher, Watchers } from "../watchers.ts"
 import { holding } from "./absences.ts"
+import { withBlocks } from "./delivery.ts"
 import { isElsewhere, isKick, replayOf } from "./late-commands.ts"
 import type { ChannelInput, ChannelOutput, GatewayCommand, PresentMember } from "./messages.ts"
 import {
@@ -29,6 +30,7 @@ import {
   type ChannelCommand,
   type ChannelState,
   type Decision,
+  decided,
   type Emission,
   memberOf,
   nodesOf,
@@ -123,6 +125,13 @@ export class ChannelActor {
 
   renamePlayer(playerId: string, displayName: string): void {
     this.#applyStep((state) => Result.succeed(rename(state, playerId, displayName)))
+  }
+
+  /** Sets whom a member has blocked. */
+  setBlocks(playerId: string, blocks: ReadonlyArray<string>): void {
+    this.#applyStep((state) =>
+      decided(memberOf(state, playerId) === undefined ? state : withBlocks(state, playerId, blocks))
+    )
   }
 
   close(reason: "deleted" | "feature_disabled"): void {
@@ -297,7 +306,7 @@ export class ChannelActor {
   #emit(before: ChannelState, emission: Emission, now: number): void {
     switch (emission.kind) {
       case "all":
-        return this.#broadcast(emission.event)
+        return this.#broadcast(emission.event, null, emission.without)
       case "to":
         return this.#sendTo(before, emission.to, emission.event)
       case "listeners":
@@ -326,8 +335,14 @@ export class ChannelActor {
   }
 
   /** Sends an event to all listeners, and to these members; null means all of them. */
-  #broadcast(event: ChannelEvent, to: ReadonlyArray<string> | null = null): void {
-    this.watchers.broadcast({ kind: "event", to, listeners: true, frame: JSON.stringify(event) })
+  #broadcast(
+    event: ChannelEvent,
+    to: ReadonlyArray<string> | null = null,
+    without: ReadonlyArray<string> = []
+  ): void {
+    const withheld = without.length === 0 ? {} : { without }
+    const frame = JSON.stringify(event)
+    this.watchers.broadcast({ kind: "event", to, listeners: true, ...withheld, frame })
   }
 
   #sendTo(before: ChannelState, to: ReadonlyArray<string>, event: ChannelEvent): void {

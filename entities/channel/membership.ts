@@ -12,6 +12,7 @@ import {
 import type { ChannelCloseReason, ChannelLeaveReason } from "#rpc/channels/frames"
 import { channelLimits } from "#rpc/channels/limits"
 import { absent } from "../reconnect-grace.ts"
+import { withBlocks, withoutBlocks } from "./delivery.ts"
 import {
   type Attachment,
   type ChannelState,
@@ -92,13 +93,16 @@ export const join = (
   Decision,
   ChannelBanned | ChannelForbidden | ChannelFull | PlayerRequired | Unavailable
 > => {
-  const { connectionId, displayName, joinedAt = now, node, playerId } = joiningPlayer
+  const { blocks, connectionId, displayName, joinedAt = now, node, playerId } = joiningPlayer
   const known = memberOf(state, playerId)
+  const blocking = blocks === undefined ? state : withBlocks(state, playerId, blocks)
   if (joiningPlayer.renames === true) {
     const isOlder = (known?.attachment?.connectionId ?? connectionId) > connectionId
-    return Result.succeed(isOlder ? { state, emissions: [] } : rename(state, playerId, displayName))
+    return known === undefined || isOlder
+      ? decided(state)
+      : Result.succeed(rename(blocking, playerId, displayName))
   }
-  if (known !== undefined) return attach(state, known, joiningPlayer)
+  if (known !== undefined) return attach(blocking, known, joiningPlayer)
   const error = joinError(state, joiningPlayer, now)
   if (error !== undefined) return Result.fail(error)
   const attachment = { node, connectionId }
@@ -106,7 +110,7 @@ export const join = (
   const { managed, ownerId } = state.options
   const becomesOwner = !managed && ownerId === null
   const joined: ChannelState = {
-    ...withMember(state, member),
+    ...withMember(blocking, member),
     options: becomesOwner ? { ...state.options, ownerId: playerId } : state.options,
     ownerAway: ownerId === playerId ? null : state.ownerAway,
     emptySince: null
@@ -168,6 +172,7 @@ export const removeMembers = (
   const remaining = {
     ...state,
     members: left,
+    blocks: withoutBlocks(state, members),
     emptySince: becomesEmpty
       ? (state.emptySince ?? absent(now, emptyMillis, { byService: false }))
       : null

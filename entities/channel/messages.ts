@@ -14,6 +14,9 @@ import { batchOf, command, output } from "../messages.ts"
 const player = { playerId: Schema.String }
 const connection = { connectionId: Schema.String }
 
+/** The players whom the player has blocked, newest first. Older versions do not send it. */
+const blocks = Schema.optionalKey(Schema.Array(Schema.String))
+
 export const moderationActFields = {
   op: ModerateOp,
   target: Schema.String,
@@ -27,8 +30,9 @@ export const GatewayCommand = Schema.Union([
     ...connection,
     displayName: Schema.String,
     openChat: Schema.Boolean,
+    blocks,
     /**
-     * Whether the command changes nothing but the name of a member. A runner of an older version
+     * Whether the command changes nothing but the name and the blocks of a member. A runner of an older version
      * takes it as a repeated join.
      */
     renames: Schema.optionalKey(Schema.Boolean)
@@ -68,6 +72,8 @@ export const ChannelOutput = Schema.Union([
   output("event", {
     to: Schema.NullOr(Schema.Array(Schema.String)),
     listeners: Schema.Boolean,
+    /** The members who do not receive it if `to` is null. Older versions do not read it. */
+    without: Schema.optionalKey(Schema.Array(Schema.String)),
     frame: Schema.String
   }),
   output("enter", {
@@ -107,6 +113,7 @@ export const PresentMember = Schema.Struct({
   playerId: Schema.String,
   displayName: Schema.String,
   openChat: Schema.Boolean,
+  blocks,
   connectionId: Schema.String,
   joinedAt: Schema.Int
 })

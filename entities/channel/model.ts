@@ -47,8 +47,10 @@ export interface JoiningPlayer extends Attachment {
   readonly openChat: boolean
   /** Time of joining before the channel moved, Unix milliseconds. */
   readonly joinedAt?: number
-  /** Whether the player is a member and has a new name. */
+  /** Whether the player is a member and has a new name, or new blocks. */
   readonly renames?: boolean
+  /** The players whom the player has blocked; a runner of an older version does not send it. */
+  readonly blocks?: ReadonlyArray<string>
 }
 
 export interface Member {
@@ -93,6 +95,8 @@ export interface ChannelState {
   readonly options: ChannelOptions
   readonly lists: Lists
   readonly members: HashMap.HashMap<string, Member>
+  /** Whom members have blocked, for those who have. */
+  readonly blocks: ReadonlyMap<string, ReadonlySet<string>>
   /** Number of anonymous connections by node. */
   readonly listeners: ReadonlyMap<string, number>
   /** Number of members in the voice call. */
@@ -166,7 +170,12 @@ export type ChannelError =
 
 /** An effect of a command on the outside, in order. */
 export type Emission =
-  | { readonly kind: "all"; readonly event: ChannelEvent }
+  | {
+      readonly kind: "all"
+      readonly event: ChannelEvent
+      /** The members whom the event does not reach. */
+      readonly without?: ReadonlyArray<string>
+    }
   | { readonly kind: "to"; readonly to: ReadonlyArray<string>; readonly event: ChannelEvent }
   | { readonly kind: "listeners"; readonly event: ChannelEvent }
   /** Reports a change of presence; the size of the audience decides how the actor sends it. */
@@ -207,6 +216,7 @@ export const openChannel = (
   options,
   lists,
   members: HashMap.empty(),
+  blocks: new Map(),
   listeners: new Map(),
   inCall: 0,
   graceAt: null,

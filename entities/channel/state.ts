@@ -15,6 +15,7 @@ import {
 } from "#rpc/errors/codes"
 import type { ChannelChanges } from "#rpc/channels/frames"
 import { absenceDeadline, disconnect, dropNode, expire, isOver } from "./absences.ts"
+import { unreachedFrom } from "./delivery.ts"
 import { join, listen, removeMembers, transferOwnership, withListeners } from "./membership.ts"
 import {
   type ChannelCommand,
@@ -38,11 +39,13 @@ const message = (
   state: ChannelState,
   from: string,
   command: MessageContent,
-  now: number
+  now: number,
+  without: ReadonlyArray<string> = []
 ): Result.Result<Decision, never> =>
   decided(state, [
     {
       kind: "all",
+      without,
       event: {
         t: "channel_message",
         channel: state.options.name,
@@ -66,7 +69,7 @@ const send = (
     return Result.fail(new Muted({ details: { until: isoOrNull(muted.until) } }))
   }
   if (!selfOf(state, playerId, now).canSend) return Result.fail(new SendForbidden())
-  return message(state, playerId, command, now)
+  return message(state, playerId, command, now, unreachedFrom(state, playerId))
 }
 
 /** Applies changes of the server API. */
@@ -127,6 +130,7 @@ export const close = (
   state: {
     ...state,
     members: HashMap.empty(),
+    blocks: new Map(),
     listeners: new Map(),
     graceAt: null,
     closed: reason === "feature_disabled" && state.options.managed ? null : reason

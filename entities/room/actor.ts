@@ -221,6 +221,12 @@ export class RoomActor {
     this.#flush()
   }
 
+  /** Sets whom a member has blocked. */
+  setBlocks(playerId: string, blocks: ReadonlyArray<string>): void {
+    this.#decide({ t: "block", playerId, blocks }, this.#runtime.now())
+    this.#flush()
+  }
+
   close(reason: CloseReason): void {
     this.#decide({ t: "close", reason }, this.#runtime.now())
     this.#flush()

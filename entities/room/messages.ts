@@ -8,12 +8,16 @@ import { AcceptedJsonObject } from "#rpc/json"
 import { SignalKind, Transport } from "#rpc/rooms/events"
 import { batchOf, command as tagged, output } from "../messages.ts"
 
+/** The players whom the player has blocked, newest first. Older versions do not send it. */
+const blocks = Schema.optionalKey(Schema.Array(Schema.String))
+
 const connection = { node: Schema.String, connectionId: Schema.String }
 
 export const JoiningPlayerSchema = Schema.Struct({
   playerId: Schema.String,
   displayName: Schema.String,
   relayOnly: Schema.Boolean,
+  blocks,
   ...connection
 })
 
@@ -24,9 +28,10 @@ const command = <const T extends string, const Fields extends Schema.Struct.Fiel
 
 /** A command that a gateway sends for one of its players. */
 export const PlayerCommand = Schema.Union([
-  command("join", { displayName: Schema.String, relayOnly: Schema.Boolean, ...connection }),
+  command("join", { displayName: Schema.String, relayOnly: Schema.Boolean, blocks, ...connection }),
   command("resume", {
     relayOnly: Schema.Boolean,
+    blocks,
     ...connection,
     /** The player's name now. Older versions do not send it. */
     displayName: Schema.optionalKey(Schema.String)
@@ -56,7 +61,8 @@ export const PlayerCommand = Schema.Union([
   command("relay", {
     relayOnly: Schema.Boolean,
     /** New name of the player. Older versions do not read it. */
-    displayName: Schema.optionalKey(Schema.String)
+    displayName: Schema.optionalKey(Schema.String),
+    blocks
   }),
   command("disconnect", {
     connectionId: Schema.String,
@@ -158,5 +164,6 @@ export const PresentMember = Schema.Struct({
   playerId: Schema.String,
   displayName: Schema.String,
   relayOnly: Schema.Boolean,
+  blocks,
   connectionId: Schema.String
 })

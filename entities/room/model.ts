@@ -50,6 +50,8 @@ export interface Returning extends Attachment {
   readonly relayOnly: boolean
   /** Current name of the player; a runner of an older version does not send it. */
   readonly displayName?: string
+  /** The players whom the player has blocked; a runner of an older version does not send it. */
+  readonly blocks?: ReadonlyArray<string>
 }
 
 /** A player who takes a seat. */
@@ -60,8 +62,8 @@ export interface JoiningPlayer extends Returning {
 export interface Member {
   readonly id: string
   readonly displayName: string
-  /** The players whom the member has blocked; absent without any. Snapshots leave it out. */
-  readonly blocks?: ReadonlySet<string>
+  /** The players whom the member has blocked. Snapshots leave it out: who connects brings it. */
+  readonly blocks: ReadonlySet<string>
   /** Whether peers reach the member through a relay only, regardless of the mode. */
   readonly relayOnly: boolean
   /** Time of joining, Unix milliseconds. */
@@ -190,23 +192,21 @@ export type RoomCommand =
       readonly gen?: number
     }
   | { readonly t: "iceTransport"; readonly playerId: string }
-  /**
-   * Updates a member whose name has changed, or whose age band changes whether peers need a relay.
-   */
+  /** Updates a member whose name, blocks or need of a relay have changed. */
   | {
       readonly t: "relay"
       readonly playerId: string
       readonly relayOnly: boolean
       readonly displayName?: string
+      readonly blocks?: ReadonlyArray<string>
     }
+  /** Sets whom a member has blocked, wherever its connection is. */
+  | { readonly t: "block"; readonly playerId: string; readonly blocks: ReadonlyArray<string> }
   | {
       readonly t: "disconnect"
       readonly playerId: string
       readonly connectionId: string
-      /**
-       * Whether a newer connection is about to follow: the room notifies the others only if it does
-       * not.
-       */
+      /** Whether a newer connection is about to follow: the room notifies the others only if it does not. */
       readonly replaced: boolean
       /** Whether the node closes its connections because it drains. */
       readonly drained?: boolean
@@ -232,6 +232,7 @@ export type RoomError =
   | StateTooLarge
   | PayloadTooLarge
   | RoomFull
+  | RoomNotFound
   | P2pOnly
   | P2pRoomFull
   | PlayerNotInRoom

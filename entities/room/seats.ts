@@ -38,6 +38,7 @@ import {
   isForgotten
 } from "./absences.ts"
 import { isBarred, wasRemoved } from "./bars.ts"
+import { blocksFrom, reach } from "../reach.ts"
 import { emptyJsonState } from "./json-state.ts"
 import { nextTeam } from "./teams.ts"
 
@@ -100,6 +101,7 @@ const newMember = (
   relayOnly: joiningPlayer.relayOnly,
   joinedAt: now,
   playerState: emptyJsonState,
+  blocks: blocksFrom(joiningPlayer.blocks),
   attachment: { node: joiningPlayer.node, connectionId: joiningPlayer.connectionId },
   joinDeadline,
   arrived: joinDeadline === null,
@@ -116,7 +118,7 @@ const newMember = (
 const attach = (
   state: RoomState,
   member: Member,
-  { connectionId, displayName = member.displayName, node, relayOnly }: Returning,
+  { blocks, connectionId, displayName = member.displayName, node, relayOnly }: Returning,
   now: number
 ): Result.Result<Decision, Unavailable> => {
   const holder = member.attachment
@@ -125,6 +127,7 @@ const attach = (
     ...member,
     displayName,
     relayOnly,
+    blocks: blocks === undefined ? member.blocks : blocksFrom(blocks),
     attachment: { node, connectionId },
     joinDeadline: null,
     arrived: true,
@@ -163,6 +166,12 @@ const admit = (
     : admitted
 }
 
+/** Whether the room is there for this player: a host is not found by whom it has blocked. */
+export const mayJoin = ({ hostId, members }: RoomState, playerId: string): boolean => {
+  const host = hostId === null ? undefined : members.get(hostId)
+  return host === undefined || members.has(playerId) || reach({ id: playerId }, host, "join")
+}
+
 /** Takes a seat, or enters with the seat that the player has. */
 export const join = (
   state: RoomState,
@@ -172,6 +181,7 @@ export const join = (
   const seated = state.members.get(joiningPlayer.playerId)
   if (seated !== undefined) return attach(state, seated, joiningPlayer, now)
   if (isBarred(state, joiningPlayer.playerId, now)) return Result.fail(new RoomNotFound())
+  if (!mayJoin(state, joiningPlayer.playerId)) return Result.fail(new RoomNotFound())
   if (state.locked) return Result.fail(new RoomLocked())
   if (state.members.size >= state.settings.maxPlayers) {
     return Result.fail(state.settings.p2p === null ? new RoomFull() : new P2pRoomFull())

@@ -7,6 +7,7 @@ import { Result } from "effect"
 import { P2pOnly, PlayerNotInRoom } from "#rpc/errors/codes"
 import type { JsonObject } from "#rpc/json"
 import type { RoomEvent } from "#rpc/rooms/events"
+import { reach } from "../reach.ts"
 import { relayed } from "../relayed-signal.ts"
 import {
   type Decision,
@@ -36,6 +37,8 @@ export const signal = (
   if (!isReachable(target) || (shown.emptied && command.kind === "candidate")) {
     return decided(state, [], { delivered: 0 })
   }
+  // As if the other side ignored it: the sender learns of no block.
+  if (!reach(sender, target, "send")) return decided(state, [], { delivered: 1 })
   const event: RoomEvent = {
     t: "signal",
     from: sender.id,

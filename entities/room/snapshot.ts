@@ -11,6 +11,7 @@ import { awaken } from "./absences.ts"
 import { iso, isListed, type Member, type RoomState } from "./model.ts"
 import { roomSettingsFields } from "./messages.ts"
 import { StoredLink } from "../executed-commands.ts"
+import { noBlocks } from "../reach.ts"
 import { snapshotFormat } from "../snapshot-format.ts"
 import { overdueAt } from "../overdue.ts"
 import { nextDeadline } from "./seats.ts"
@@ -119,6 +120,7 @@ const memberFrom = (member: StoredMember): Member => {
     ...kept,
     arrived: member.arrived ?? true,
     seenAt: member.seenAt ?? null,
+    blocks: noBlocks,
     absence: absenceFrom(member),
     playerState: fromJsonObject(member.playerState)
   }
@@ -238,5 +240,6 @@ export const toRow = (
   createdAt: iso(state.settings.createdAt),
   dueAt: iso(Math.min(nextDeadline(state), overdueAt(state.settings.createdAt, now))),
   members: Array.from(state.members.keys()),
+  hostId: state.hostId,
   snapshot: JSON.stringify(toStored(state, now, links))
 })

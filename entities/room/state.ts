@@ -22,6 +22,7 @@ import {
   withMember
 } from "./model.ts"
 import { disconnect, drop, expect } from "./absences.ts"
+import { blocksFrom } from "../reach.ts"
 import { deliveries, recipients } from "./delivery.ts"
 import { join, leave, resume, seat, tick } from "./seats.ts"
 import { iceTransport, signal } from "./signal.ts"
@@ -109,6 +110,16 @@ const rename = (
   return decided(withMember(state, { ...member, displayName }), events.map(toAll))
 }
 
+const block = (
+  state: RoomState,
+  { blocks, playerId }: Extract<RoomCommand, { t: "block" }>
+): Result.Result<Decision, never> => {
+  const member = state.members.get(playerId)
+  return decided(
+    member === undefined ? state : withMember(state, { ...member, blocks: blocksFrom(blocks) })
+  )
+}
+
 const lastFrameResolution = 60_000
 
 /** Records activity to the minute: most messages then leave the state, and its snapshot, unchanged. */
@@ -131,6 +142,8 @@ const decideCommand = (
       return disconnect(before, command, now)
     case "rename":
       return rename(before, command)
+    case "block":
+      return block(before, command)
     case "dropNode":
       return drop(before, command.node, now)
     case "expect":
@@ -168,7 +181,8 @@ const decideCommand = (
       return iceTransport(state, member)
     case "relay": {
       const { displayName = member.displayName, playerId, relayOnly } = command
-      return rename(withMember(state, { ...member, relayOnly }), { playerId, displayName })
+      const blocks = command.blocks === undefined ? member.blocks : blocksFrom(command.blocks)
+      return rename(withMember(state, { ...member, relayOnly, blocks }), { playerId, displayName })
     }
   }
 }

@@ -8,6 +8,13 @@ export class PlayerNotFound extends coded<PlayerNotFound>()(
   "There is no such player."
 ) {}
 
+/** The player has blocked as many others as possible. End a block first. */
+export class TooManyBlocks extends coded<TooManyBlocks>()(
+  "too_many_blocks",
+  409,
+  "You have blocked too many players."
+) {}
+
 /** A player can only make the age band stricter. The operator can set any. */
 export class AgeChangeNotAllowed extends coded<AgeChangeNotAllowed>()(
   "age_change_not_allowed",

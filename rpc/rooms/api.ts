@@ -1,7 +1,13 @@
 /** The public list of rooms. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, OpenApi } from "effect/http-api"
-import { FeatureGate, PublishableKey, RequiredFeature, Requests } from "../auth.ts"
+import {
+  FeatureGate,
+  OptionalPlayerToken,
+  PublishableKey,
+  RequiredFeature,
+  Requests
+} from "../auth.ts"
 import { ModeNotFound, wire } from "../errors/codes.ts"
 import { group } from "../feature.ts"
 import { JsonObject } from "../json.ts"
@@ -41,11 +47,15 @@ const roomsOf = <Id extends string>(id: Id) =>
       .annotate(RequiredFeature, "multiplayer")
   )
 
-/** `/v1/rooms`: public, unlocked rooms with a free seat, newest first. The list is at most a second old. */
+/**
+ * `/v1/rooms`: public, unlocked rooms with a free seat, newest first. The list is at most a second old. With
+ * a player's token it leaves out the rooms of hosts who have blocked the player.
+ */
 export class RoomsApi extends roomsOf("rooms")
   .prefix("/v1")
   .middleware(Requests)
   .middleware(FeatureGate)
+  .middleware(OptionalPlayerToken)
   .middleware(PublishableKey) {}
 
 /** `/v1/admin/rooms` in the process: the same list for functions. */

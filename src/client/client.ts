@@ -10,6 +10,7 @@
  * room.send("move", { x: 1 })
  */
 import { ages } from "./ages.ts"
+import { blocks } from "./blocks.ts"
 import { channels } from "./channels.ts"
 import { type ClientBase, type Composed, compose } from "./compose.ts"
 import { email } from "./email.ts"
@@ -28,6 +29,7 @@ import { transfer } from "./transfer.ts"
 import { voice } from "./voice.ts"
 
 export { type Ages, ages } from "./ages.ts"
+export { type Blocks, blocks } from "./blocks.ts"
 export type { Channel, ChannelClosed, ChannelEvents, ChannelMessage } from "./channel.ts"
 export { type Channels, type ChannelTerms, channels } from "./channels.ts"
 export type { GameClock } from "./clock.ts"
@@ -106,6 +108,7 @@ const modules = {
   players,
   identities,
   ages,
+  blocks,
   news,
   rooms,
   channels,

@@ -2,6 +2,7 @@
  * Rooms and matchmaking: listing, joining, and the player's current room. The client resumes its seat
  * after a disconnect.
  */
+import { authorized } from "./authorized.ts"
 import type { Module } from "./compose.ts"
 import type { ConnectionStatus } from "./connection.ts"
 import type { Core } from "./core.ts"
@@ -50,7 +51,7 @@ export interface Rooms {
 
   /**
    * Lists open public rooms with a free seat, newest first. The list is at most a second old. Needs no
-   * player.
+   * player; for a signed-in one it leaves out the rooms of hosts who have blocked the player.
    *
    * @example
    * const rooms = await client.rooms.list({ mode: "default" })
@@ -138,7 +139,11 @@ class LiveRooms {
   }
 
   async list(query: RoomFilter = {}): Promise<ReadonlyArray<PublicRoom>> {
-    return (await this.#core.http.request("GET /v1/rooms", { query })).rooms
+    const { http, tokens } = this.#core
+    const request = (token?: string) =>
+      http.request("GET /v1/rooms", token === undefined ? { query } : { query, token })
+    const session = await tokens.resume()
+    return (await (session === undefined ? request() : authorized(tokens, request))).rooms
   }
 
   create(room: FramePayload<"create">, options?: EnterOptions): Promise<LiveRoom> {

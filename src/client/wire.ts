@@ -665,6 +665,24 @@ export interface AgesDeclareRequest {
   readonly band: AgeBand
 }
 
+/** A page of the player's blocks, newest first. */
+export interface BlockList {
+  readonly blocks: ReadonlyArray<Block>
+  readonly nextCursor: string | null
+}
+
+/** A player whom the signed-in player has blocked. */
+export interface Block {
+  readonly player: {
+    readonly id: PlayerId
+    readonly displayName: string
+  }
+  readonly createdAt: Timestamp
+}
+
+/** It is done. The answer is the same for a player who does not exist. */
+export type BlockChanged = unknown
+
 /** Whether sign-up screens may offer the opt-in. */
 export interface NewsOffer {
   readonly enabled: boolean
@@ -902,6 +920,7 @@ export interface PlayerExport {
     readonly capabilities: Capabilities
     readonly signalledAgeBand: AgeBand | null
   }
+  readonly blocks: ReadonlyArray<Block>
   readonly news:
     | {
       readonly optIn: boolean
@@ -1040,6 +1059,18 @@ export interface Endpoints {
   readonly "PUT /v1/social/age": {
     readonly body: AgesDeclareRequest
     readonly response: AgeProfile
+  }
+  readonly "GET /v1/social/blocks": {
+    readonly query: { readonly limit?: string | number; readonly cursor?: string | number }
+    readonly response: BlockList
+  }
+  readonly "PUT /v1/social/blocks/{playerId}": {
+    readonly params: { readonly playerId: string }
+    readonly response: BlockChanged
+  }
+  readonly "DELETE /v1/social/blocks/{playerId}": {
+    readonly params: { readonly playerId: string }
+    readonly response: BlockChanged
   }
   readonly "GET /v1/news/opt-in": {
     readonly response: NewsOffer
@@ -1466,6 +1497,7 @@ export interface ErrorDetails {
   }
   readonly team_full: undefined
   readonly token_expired: undefined
+  readonly too_many_blocks: undefined
   readonly too_many_channels: {
     readonly limit: number
   }

@@ -6,6 +6,7 @@ import { type Context, Effect, Layer } from "effect"
 import { ages } from "./features/ages/feature.ts"
 import { appeals } from "./features/appeals/feature.ts"
 import { audit } from "./features/audit/feature.ts"
+import { blocks } from "./features/blocks/feature.ts"
 import { channels } from "./features/channels/feature.ts"
 import { config } from "./features/config/feature.ts"
 import { developers } from "./features/developers/feature.ts"
@@ -38,6 +39,7 @@ const features = [
   ages,
   appeals,
   audit,
+  blocks,
   channels,
   config,
   developers,

@@ -27,6 +27,7 @@ const entitledCallers: Readonly<Record<string, ReadonlyArray<string>>> = {
   publishable: ["publishable"],
   link: ["nobody"],
   maybePlayer: ["publishable", "player"],
+  maybePlayerEvenBanned: ["publishable", "player", "bannedPlayer"],
   player: ["player", "bob", "member"],
   evenBanned: ["player", "bob", "member", "bannedPlayer"],
   secret: ["secret"],

@@ -16,6 +16,7 @@ const lastBan = new PlayerBanned({ details: { sanctionId: "snc_2", expiresAt: nu
 const status: PlayerStatus = {
   displayName: "Ada",
   declaredAgeBand: null,
+  hasBlocks: false,
   banned: undefined,
   lastBan
 }

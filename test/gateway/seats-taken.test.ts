@@ -18,6 +18,7 @@ const joiningPlayer = {
 const status: PlayerStatus = {
   displayName: "Ada",
   declaredAgeBand: null,
+  hasBlocks: false,
   banned: undefined,
   lastBan: undefined
 }

@@ -111,7 +111,7 @@ const makeSamples = Effect.fnUntraced(function* ({
   const roomId = yield* makeRoom(development)
   const domain = "play.example.com"
   yield* call(development, "POST", "hosting/domains", { domain })
-  const samples: Samples = {
+  return {
     projectId,
     env: "development",
     appealId,
@@ -131,8 +131,7 @@ const makeSamples = Effect.fnUntraced(function* ({
     domain,
     binding: "DB",
     id: yield* addDeadLetterOf(development.publishableKey)
-  }
-  return samples
+  } satisfies Samples
 })
 
 const fill = (path: string, samples: Samples): string =>
@@ -150,8 +149,10 @@ const nameOf = ({ method, path }: Endpoint): string => `${method} ${path}`
 /** Paths whose target belongs to one environment or project. */
 const owned = /:(?:playerId|appealId|keyId|version|name|ref|sha256|domain|binding|roomId|id)\b/
 
-/** Endpoints that create a missing target instead of answering 404. */
+/** Endpoints that do not answer 404 for a missing target: they create it, or keep silent. */
 const creating = new Set([
+  "PUT /v1/social/blocks/:playerId",
+  "DELETE /v1/social/blocks/:playerId",
   "PUT /v1/realtime/channels/:name",
   "PUT /v1/admin/functions/secrets/:name",
   "PUT /v1/projects/:projectId/environments/:env/functions/secrets/:name"

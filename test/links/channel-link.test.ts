@@ -112,6 +112,8 @@ const makeConnection = Effect.gen(function* () {
   })
 })
 
+const ann: ChannelPlayer = { playerId: "ann", displayName: "Ann", openChat: true, blocks: [] }
+
 describe("the link to a channel", () => {
   it.live("sends the next activation the name and age that a player has now", () =>
     Effect.gen(function* () {
@@ -120,7 +122,7 @@ describe("the link to a channel", () => {
         const link = yield* makeLink
         link.start(() => undefined)
         const { batches } = yield* Queue.take(watched)
-        let player: ChannelPlayer = { playerId: "ann", displayName: "Ann", openChat: true }
+        let player: ChannelPlayer = ann
         const channels = new ChannelMemberships<ChannelHandle>()
         channels.add("lobby", link, 0)
         yield* link.join({
@@ -155,7 +157,7 @@ describe("the link to a channel", () => {
         yield* link.join({
           connectionId: "con_1",
           environmentId,
-          player: { playerId: "ann", displayName: "Ann", openChat: true },
+          player: ann,
           channels,
           sink: { push: ({ text }) => void Queue.offerUnsafe(frames, text) },
           warn: () => undefined

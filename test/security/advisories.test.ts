@@ -108,7 +108,14 @@ layer(SecurityAppLive(), live)("the service", (it) => {
           authorization: `Bearer ${player.accessToken}`
         }
         const secret = { "x-svc-key": development.secretKey }
-        const callers = { player: own, evenBanned: own, publishable: own, maybePlayer: own, secret }
+        const callers = {
+          player: own,
+          evenBanned: own,
+          publishable: own,
+          maybePlayer: own,
+          maybePlayerEvenBanned: own,
+          secret
+        }
         const others = { developer: developer.headers, member: developer.headers }
         const headersFor: Readonly<Record<string, Readonly<Record<string, string>>>> = {
           ...callers,

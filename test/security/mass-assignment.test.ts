@@ -315,6 +315,7 @@ const others: ReadonlyArray<readonly [RegExp, why: string]> = [
   [/\/email\/(?:verify|resend|disown)$|\/password\//, "the test of body definitions covers it"],
   [/\/v1\/money\//, "it needs a payment provider; the test of body definitions covers it"],
   [/\/v1\/payments\//, "only an event with the provider's signature is read"],
+  [/\/social\/blocks\//, "it has no body"],
   [/\/x-profile$/, "it needs an identity at X, and has one field"],
   [/\/sanctions\//, "it shares the handler of /v1/auth/appeal"]
 ]

@@ -13,12 +13,14 @@ import {
   at,
   configure,
   goOnline,
+  guest,
   newPlayer,
   type OnlinePlayer,
   request,
   type TestTarget
 } from "#testing/players"
 import { startCluster } from "#testing/runners"
+import { block } from "../support/block-calls.ts"
 import { manage } from "../support/channel-calls.ts"
 import { shareTools, link, transferCode } from "../support/devices.ts"
 import { ask, ban, lastSanction, operate, play, unban } from "../support/moderation-calls.ts"
@@ -107,6 +109,7 @@ const notExported: Readonly<Record<string, ReadonlyArray<string>>> = {
   saves: ["environment_id", "player_id", "fresh", "growth", "guest_bytes_most", "environment_room"],
   // Sums per period, derived from the same reports.
   stats: ["environment_id", "player_id", "aggregation", "day", "week", "month"],
+  blocks: ["environment_id", "player_id"],
   stat_signals: ["environment_id", "player_id", "id"],
   player_days: ["environment_id", "player_id"]
 }
@@ -165,6 +168,8 @@ const joinRoomAndChannels = Effect.fnUntraced(function* (target: TestTarget, ada
     yield* manage(target, "POST", "lobby/moderate", { op, playerId: ada.id })
   }
   const { roomId } = yield* openRoom([ada, bob])
+  yield* block(target, ada, bob)
+  yield* block(target, ada, yield* guest(target, "Eve"))
   yield* ada.socket.request({ t: "setMyState", patch: { name: displayName } })
   for (const { socket } of [ada, bob]) yield* socket.request({ t: "channelJoin", channel: "lobby" })
   yield* ada.socket.request({ t: "channelCreate" })

@@ -244,9 +244,9 @@ export class Database {
       remove: (over) => this.#retried(process, rows.remove(over)),
       seatsOf: (environmentId, playerIds) => settled(rows.seatsOf(environmentId, playerIds)),
       ofPlayer: (environmentId, id) => settled(rows.ofPlayer(environmentId, id)),
-      findByCode: (environmentId, code) => settled(rows.findByCode(environmentId, code)),
-      findById: (environmentId, id) => settled(rows.findById(environmentId, id)),
-      list: (environmentId, mode, limit) => settled(rows.list(environmentId, mode, limit)),
+      findByCode: (...sought) => settled(rows.findByCode(...sought)),
+      findById: (...sought) => settled(rows.findById(...sought)),
+      list: (...listed) => settled(rows.list(...listed)),
       listOpen: (environmentId, mode, limit) => settled(rows.listOpen(environmentId, mode, limit)),
       overdue: (before, limit, skipped) => settled(rows.overdue(before, limit, skipped))
     })

@@ -8,6 +8,7 @@ import { SqlClient } from "effect/sql"
 import type { AgeBand } from "#rpc/ages"
 import { PlayerId, SanctionId } from "#rpc/ids"
 import { SanctionRepository } from "#sql/moderation"
+import { Blocks } from "#server/features/blocks/service"
 import { PlayerStatusCache } from "#server/features/players/status-cache"
 import type { Database } from "./database.ts"
 import type { Invalidations } from "./invalidations.ts"
@@ -21,6 +22,8 @@ export interface PlayerRecord {
   readonly isBanned: boolean
   /** Number of bans so far. */
   readonly bans: number
+  /** The players whom the player has blocked. */
+  readonly blocks: ReadonlyArray<string>
 }
 
 const sanctionId = (number: number) => SanctionId.make(`snc_${String(number).padStart(26, "0")}`)
@@ -42,7 +45,8 @@ export class PlayerRecords {
         displayName: playerId,
         declaredAgeBand: null,
         isBanned: false,
-        bans: 0
+        bans: 0,
+        blocks: []
       }
     )
   }
@@ -76,11 +80,12 @@ export class PlayerRecords {
   /** The status cache of a node. */
   cacheOf(process: Process) {
     const rowOf = (id: string) => {
-      const { bans, declaredAgeBand, displayName, isBanned } = this.of(id)
+      const { bans, blocks, declaredAgeBand, displayName, isBanned } = this.of(id)
       return {
         playerId: PlayerId.make(id),
         displayName,
         declaredAgeBand,
+        hasBlocks: blocks.length > 0,
         sanctionId: bans === 0 ? null : sanctionId(bans),
         note: null,
         expiresAt: null,
@@ -90,7 +95,10 @@ export class PlayerRecords {
     const repository = Layer.mock(SanctionRepository)({
       playerStatuses: (_, ids) => this.#database.read(process, () => ids.map(rowOf))
     })
-    return PlayerStatusCache.layer.pipe(
+    const blocks = Layer.mock(Blocks)({
+      of: (_, id) => this.#database.read(process, () => this.of(id).blocks)
+    })
+    return Layer.merge(PlayerStatusCache.layer, blocks).pipe(
       Layer.provide([repository, Layer.succeed(SqlClient.SqlClient, this.#database.sql)])
     )
   }

@@ -22,6 +22,7 @@ import { NodeFlush } from "#server/platform/flush"
 import { Hub } from "#server/links/hub"
 import { PlayerConnection } from "#server/links/player-connection"
 import { ReservationManager } from "#server/links/reservations"
+import { Blocks } from "#server/features/blocks/service"
 import { Configs, type CurrentConfig } from "#server/features/config/service"
 import { type PlayerStatus, PlayerStatusCache } from "#server/features/players/status-cache"
 import { Sessions } from "#server/features/sessions/service"
@@ -50,6 +51,7 @@ const statementMillis = 2
 const status: PlayerStatus = {
   displayName: "Player",
   declaredAgeBand: null,
+  hasBlocks: false,
   banned: undefined,
   lastBan: undefined
 }
@@ -195,12 +197,15 @@ export const startPlayerChanges = Effect.fnUntraced(function* (
     current: () => Effect.succeed(currentOf(config)),
     changes: Stream.never
   })
+  const blocks = Layer.mock(Blocks)({ of: () => Effect.succeed([]) })
   const voice = Layer.mock(VoiceSessions)({
     of: () => {
       throw new Error("No player of this node is in a call.")
     }
   })
-  yield* Layer.build(PlayerChanges.pipe(Layer.provide([statuses, sessions, configs, voice])))
+  yield* Layer.build(
+    PlayerChanges.pipe(Layer.provide([statuses, blocks, sessions, configs, voice]))
+  )
 })
 
 /** Applies what follows when the listener for changes has reconnected: any player may have changed. */

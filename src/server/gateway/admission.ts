@@ -20,6 +20,7 @@ import { Hub } from "#server/links/hub"
 import { PlayerConnection } from "#server/links/player-connection"
 import { ReservationManager } from "#server/links/reservations"
 import type { FrameSink } from "#server/links/subscriber"
+import { Blocks } from "#server/features/blocks/service"
 import { Configs } from "#server/features/config/service"
 import { Origins } from "#server/features/hosting/origins"
 import { PlayerStatusCache } from "#server/features/players/status-cache"
@@ -27,7 +28,7 @@ import { Environments } from "#server/features/projects/environments"
 import { AccessTokens } from "#server/features/sessions/tokens"
 import { AcceptDelay } from "#server/http/accept-delay"
 import { socketLimits } from "#server/platform/socket-limits"
-import { applyAgeBand } from "./age-restrictions.ts"
+import { applyAgeBand, applyBlocks } from "./age-restrictions.ts"
 
 /** The credentials of a connection. */
 export interface Credentials {
@@ -54,6 +55,7 @@ export const unavailableAfterFault = <A, E, R>(
 export type AdmissionServices =
   | AcceptDelay
   | AccessTokens
+  | Blocks
   | Configs
   | Environments
   | Hub
@@ -219,6 +221,7 @@ export const openConnection = Effect.fnUntraced(
       connection.rename(displayName)
       const { audience } = (yield* configs.current(environmentId)).config
       applyAgeBand(hub, connection, audience, declaredAgeBand)
+      yield* applyBlocks(hub, connection)
       return yield* attach(connection)
     })
     const seat = yield* Effect.onError(admitted, () =>

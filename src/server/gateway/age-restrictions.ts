@@ -1,16 +1,20 @@
-/** Applies a player's name and age band, and the environment's audience, to an open connection. */
+/**
+ * Applies a player's name, blocks and age band, and the environment's audience, to an open connection.
+ */
+import { Effect } from "effect"
 import { type AgeBand, ageProfileOf } from "#rpc/ages"
 import type { EnvironmentConfig } from "#rpc/config-document/document"
 import type { Hub } from "#server/links/hub"
 import type { PlayerConnection } from "#server/links/player-connection"
+import { Blocks } from "#server/features/blocks/service"
 
-/** Sends the room of a connection the player's name, and how peers may reach the player. */
+/** Sends the room of a connection the player's name and blocks, and how peers may reach the player. */
 const updateRoom = (hub: Pick<Hub["Service"], "rooms">, connection: PlayerConnection): void => {
-  const { displayName, environmentId, playerId, relayOnly, reservations } = connection
+  const { blocks, displayName, environmentId, playerId, relayOnly, reservations } = connection
   if (reservations.current.kind !== "seat") return
   // Without a link the player has not entered yet: entering will send the new values.
   const link = hub.rooms.get(environmentId, reservations.current.roomId)
-  link?.send({ t: "relay", playerId, relayOnly, displayName }, () => link.closeIfIdle())
+  link?.send({ t: "relay", playerId, relayOnly, displayName, blocks }, () => link.closeIfIdle())
 }
 
 /** Sends rooms and channels a new name where they live. One that was moving has missed it. */
@@ -23,6 +27,20 @@ export const applyName = (
   updateRoom(hub, connection)
   for (const link of connection.channels.links) link.rename(connection)
 }
+
+/** Applies whom the player has blocked: sends rooms and channels the list where it has changed. */
+export const applyBlocks = (
+  hub: Pick<Hub["Service"], "rooms">,
+  connection: PlayerConnection
+): Effect.Effect<void, never, Blocks> =>
+  Effect.gen(function* () {
+    const { environmentId, playerId } = connection
+    const blocks = yield* Blocks
+    const changes = connection.readBlocks()
+    if (!changes(yield* blocks.of(environmentId, playerId))) return
+    updateRoom(hub, connection)
+    for (const link of connection.channels.links) link.rename(connection)
+  })
 
 /**
  * Applies an age band to a connection. Without open chat, the player leaves the channels that

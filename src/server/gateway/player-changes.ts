@@ -3,9 +3,10 @@
  * its channels at once. A ban that was lifted before a node learned of it closes that node's sockets of the
  * player, too: the nodes of its rooms may have acted on it. An ended session loses its socket and its voice
  * calls, but not the seat. A player who is a child now leaves the channels that players have created, and its
- * address is hidden from peers. Rooms and channels show a new display name. Each node does this for its own
- * connections, rooms and channels, so a seat in its grace period is removed, too. A seat may be taken after
- * the change was applied, by a match or a frame under way: its player is checked once more.
+ * address is hidden from peers. Rooms and channels show a new display name and respect new blocks.
+ * Each node does this for its own connections, rooms and channels, so a seat in its grace period is removed,
+ * too. A seat may be taken after the change was applied, by a match or a frame under way: its player is
+ * checked once more.
  */
 import { DateTime, Effect, FiberSet, Layer, Schema, Stream } from "effect"
 import { type PlayerBanned, SessionRevoked } from "#rpc/errors/codes"
@@ -18,11 +19,12 @@ import { makePendingChanges } from "#server/platform/pending-changes"
 import { forEachInSlices } from "#server/platform/slices"
 import { Hub } from "#server/links/hub"
 import type { PlayerConnection } from "#server/links/player-connection"
+import { Blocks } from "#server/features/blocks/service"
 import { Configs } from "#server/features/config/service"
 import { type PlayerStatus, PlayerStatusCache } from "#server/features/players/status-cache"
 import { Sessions } from "#server/features/sessions/service"
 import { makeLeaveCalls } from "#server/features/voice/service"
-import { applyAgeBand, applyName } from "./age-restrictions.ts"
+import { applyAgeBand, applyBlocks, applyName } from "./age-restrictions.ts"
 
 const isEnvironmentId = Schema.is(EnvironmentId)
 const isPlayerId = Schema.is(PlayerId)
@@ -96,6 +98,7 @@ const removePlayer = (
 
 const makeApply = Effect.gen(function* () {
   const hub = yield* Hub
+  const blocks = yield* Blocks
   const configs = yield* Configs
   const sessions = yield* Sessions
   const statuses = yield* PlayerStatusCache
@@ -139,11 +142,14 @@ const makeApply = Effect.gen(function* () {
     for (const actor of presenceOf(environmentId, playerId)) {
       actor.renamePlayer(playerId, status.displayName)
     }
+    const blocked = yield* blocks.of(environmentId, playerId)
+    for (const actor of presenceOf(environmentId, playerId)) actor.setBlocks(playerId, blocked)
     const open = closeLifted(connections, status)
     const { audience } = (yield* configs.current(environmentId)).config
     for (const connection of open) {
       applyName(hub, connection, status.displayName)
       applyAgeBand(hub, connection, audience, status.declaredAgeBand)
+      yield* Effect.provideService(applyBlocks(hub, connection), Blocks, blocks)
     }
     yield* Effect.forEach(open, closeEnded, { concurrency: "unbounded", discard: true })
   })

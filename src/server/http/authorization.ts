@@ -80,6 +80,12 @@ const rules = {
       expiredPlayer: tokenExpired
     }
   },
+  /** The same for reads, which are open to banned players. */
+  maybePlayerEvenBanned: {
+    allowed: ["publishable", "player", "bannedPlayer"],
+    otherwise: invalidKey,
+    own: { otherPlayer: unauthorized, expiredPlayer: tokenExpired }
+  },
   player: {
     allowed: ["player"],
     otherwise: invalidKey,
@@ -127,7 +133,9 @@ const accessOf = (endpoint: HttpApiEndpoint.Top): Access => {
     const open = endpoint.method === "GET" || Context.get(endpoint.annotations, OpenToBanned)
     return open ? "evenBanned" : "player"
   }
-  if (behind(OptionalPlayerToken)) return "maybePlayer"
+  if (behind(OptionalPlayerToken)) {
+    return endpoint.method === "GET" ? "maybePlayerEvenBanned" : "maybePlayer"
+  }
   if (behind(PublishableKeyInQuery)) return "link"
   if (behind(PublishableKey)) return "publishable"
   if (behind(SecretKey)) return "secret"

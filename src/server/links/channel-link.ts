@@ -76,7 +76,7 @@ export class ChannelLink
     }).pipe(Effect.ensuring(Effect.sync(() => this.#joined(subscriber))))
   }
 
-  /** Sends the channel the new name of a player who has joined or asked to. */
+  /** Sends the channel the new name and blocks of a player who has joined or asked to. */
   rename({ connectionId, player }: ChannelSubscriber): void {
     if (player === undefined) return
     this.send({ t: "join", connectionId, ...player, renames: true }, () => this.closeIfIdle())
@@ -125,8 +125,8 @@ export class ChannelLink
   protected override watch(epoch: number) {
     const players = Array.from(this.#members.values(), ({ joinedAt, player, subscriber }) => {
       // The name and what the age allows may have changed since the player joined.
-      const { displayName, openChat, playerId } = subscriber.player ?? player
-      return { playerId, displayName, openChat, connectionId: subscriber.connectionId, joinedAt }
+      const now = subscriber.player ?? player
+      return { ...now, connectionId: subscriber.connectionId, joinedAt }
     })
     const listeners = this.#listeners.size
     this.#reportedListeners = listeners
@@ -168,7 +168,7 @@ export class ChannelLink
     for (const output of outputs) {
       switch (output.kind) {
         case "event":
-          this.#deliver(output.to, output.listeners, new Frame(output.frame))
+          this.#deliver(output)
           break
         case "enter":
           this.#enter(output)
@@ -228,9 +228,13 @@ export class ChannelLink
     })
   }
 
-  #deliver(to: ReadonlyArray<string> | null, listeners: boolean, frame: Frame): void {
+  #deliver(output: Extract<ChannelOutput, { kind: "event" }>): void {
+    const { listeners, to, without } = output
+    const frame = new Frame(output.frame)
     if (to === null) {
-      for (const { subscriber } of this.#members.values()) subscriber.sink.push(frame)
+      for (const [id, { subscriber }] of this.#members) {
+        if (without?.includes(id) !== true) subscriber.sink.push(frame)
+      }
     } else {
       const ends = endsVoice(frame.text)
       for (const id of to) {

@@ -71,6 +71,8 @@ export class PlayerConnection implements RoomSubscriber, ChannelSubscriber {
   /** Restrictions of the connection: the strictest, until the player's age band is known. */
   #restrictions: AgeRestrictions = { declaredAgeBand: null, relayOnly: true, openChat: false }
   #channelPlayer: ChannelPlayer
+  /** Number of times that the player's blocks were read. */
+  #blockReads = 0
   #room: RoomHandle | undefined
   /** Channels of the connection, created on the first use. */
   #channels: ChannelMemberships<ChannelHandle> | undefined
@@ -100,7 +102,7 @@ export class PlayerConnection implements RoomSubscriber, ChannelSubscriber {
     this.sink = options.sink
     this.reservations = options.reservations
     this.#session = options.player.session
-    this.#channelPlayer = { playerId, displayName, openChat: false }
+    this.#channelPlayer = { playerId, displayName, openChat: false, blocks: [] }
     this.#work = new ConnectionWork(options.run)
     this.#onClosed = options.onClosed
   }
@@ -120,6 +122,10 @@ export class PlayerConnection implements RoomSubscriber, ChannelSubscriber {
 
   get displayName(): string {
     return this.#channelPlayer.displayName
+  }
+
+  get blocks(): ReadonlyArray<string> {
+    return this.#channelPlayer.blocks
   }
 
   get relayOnly(): boolean {
@@ -162,6 +168,22 @@ export class PlayerConnection implements RoomSubscriber, ChannelSubscriber {
     this.#restrictions = restrictions
     if (before.openChat !== openChat) this.#channelPlayer = { ...this.#channelPlayer, openChat }
     return before
+  }
+
+  /**
+   * Begins to read whom the player has blocked. Returns what takes the result, and whether it changed
+   * something: the result of an earlier read that comes later is older.
+   */
+  readBlocks(): (blocks: ReadonlyArray<string>) => boolean {
+    const read = ++this.#blockReads
+    return (blocks) => {
+      const before = this.blocks
+      const isSame =
+        blocks.length === before.length && blocks.every((id, index) => id === before[index])
+      if (isSame || read !== this.#blockReads) return false
+      this.#channelPlayer = { ...this.#channelPlayer, blocks }
+      return true
+    }
   }
 
   /** Holds a ticket, so that `cancelMatch` and `leave` can find it. */

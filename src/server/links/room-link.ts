@@ -9,6 +9,7 @@ import { LocalRooms } from "#entities/room/entity"
 import { type RemoteRoomOutputs, RemoteRooms } from "#entities/room/remote"
 import { receives, type RoomInput, type RoomOutput } from "#entities/room/messages"
 import { Room } from "#entities/room/protocol"
+import { mayJoin } from "#entities/room/seats"
 import { Frame } from "#server/platform/socket-outbox"
 import type { Connections } from "./connections.ts"
 import { callEntityWithRetry } from "./entity-call.ts"
@@ -88,6 +89,7 @@ export class RoomLink
       playerId: member.playerId,
       displayName: member.displayName,
       relayOnly: member.relayOnly,
+      blocks: member.blocks,
       connectionId: member.connectionId
     }))
     return this.options
@@ -241,6 +243,16 @@ export const makeRoomLinks = Effect.fnUntraced(function* (
       const actor = local.actors.get(roomId)
       const isHere = actor?.state?.closed === null && actor.environmentId === environmentId
       return isHere || rooms.get(environmentId, roomId) !== undefined
+    },
+    /** Whether a room that lives on this node is there for a player; undefined if none lives here. */
+    isRoomHereFor: (
+      environmentId: string,
+      roomId: string,
+      playerId: string
+    ): boolean | undefined => {
+      const state = local.actors.get(roomId)?.state
+      if (state?.closed !== null || state.settings.environmentId !== environmentId) return undefined
+      return mayJoin(state, playerId)
     },
     /** The seat that a room keeps for a player. */
     peekSeat: makePeekSeat(

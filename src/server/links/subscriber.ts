@@ -42,6 +42,8 @@ export interface RoomSubscriber {
   readonly playerId: string
   readonly displayName: string
   readonly relayOnly: boolean
+  /** The players whom the player has blocked, newest first. */
+  readonly blocks: ReadonlyArray<string>
   readonly sink: Pick<FrameSink, "push">
   /** Reports the failure of a frame without `rid`. */
   readonly warn: (error: CodedError) => void
@@ -63,7 +65,7 @@ export interface ChannelHandle {
   readonly epoch: number
   send(command: GatewayCommand, onReply?: ReplyCallback<void>): void
   join(subscriber: ChannelSubscriber): Effect.Effect<void, CodedError>
-  /** Sends the new name of the connection's player, who has joined or asked to join. */
+  /** Sends the new name and blocks of the connection's player, who has joined or asked to join. */
   rename(subscriber: ChannelSubscriber): void
   leave(
     subscriber: ChannelSubscriber,
@@ -80,6 +82,8 @@ export interface ChannelPlayer {
   readonly displayName: string
   /** Whether the player may talk in channels that players have created. */
   readonly openChat: boolean
+  /** The players whom the player has blocked, newest first. */
+  readonly blocks: ReadonlyArray<string>
 }
 
 /** A connection as channels see it. */

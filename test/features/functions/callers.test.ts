@@ -73,6 +73,7 @@ const roomRow = (id: string, environmentId: string, createdAt: string): RoomRow 
   listed: true,
   matched: false,
   maxPlayers: 2,
+  hostId: null,
   metadata: "{}",
   createdAt,
   dueAt: createdAt,

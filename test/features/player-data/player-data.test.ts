@@ -16,6 +16,7 @@ import {
   newPlayer,
   type OnlinePlayer
 } from "#testing/players"
+import { block } from "../../support/block-calls.ts"
 import { manage, uniqueName } from "../../support/channel-calls.ts"
 import { appWithSql, shareTools, link, transferCode } from "../../support/devices.ts"
 import {
@@ -151,6 +152,9 @@ const busyPlayer = Effect.gen(function* () {
   }
   for (const provider of ["email", "google", "apple"] as const) yield* link(ada, provider)
   yield* transferCode(app, ada)
+  const eve = yield* guest(app, "Eve")
+  yield* block(app, ada, eve)
+  yield* block(app, eve, ada)
   const resent = yield* play(app, ada, "POST", "auth/email/resend", {})
   assert.strictEqual(resent.status, 200, JSON.stringify(resent.body))
   yield* play(app, ada, "PUT", "news/opt-in", { optIn: true })
@@ -217,7 +221,7 @@ layer(App, { timeout: "120 seconds", excludeTestServices: true })("a player's da
         where table_schema = 'public' and column_name like '%player_id%'`
       for (const { name } of columns) assert.notInclude(tablesWithoutPlayers, name)
       const cascading = yield* sql<{ name: string }>`
-        select c.relname as name from pg_constraint k join pg_class c on c.oid = k.conrelid
+        select distinct c.relname as name from pg_constraint k join pg_class c on c.oid = k.conrelid
         where k.contype = 'f' and k.confrelid = 'players'::regclass and k.confdeltype = 'c'`
       assert.sameMembers(
         cascading.map(({ name }) => name),

@@ -1,6 +1,6 @@
 /**
- * Per-node cache of a player's existence, name, ban and age band. Every commit that changes a player
- * invalidates its entry on all nodes. A ban expires by the clock, without an invalidation.
+ * Per-node cache of a player's existence, name, ban and age band, and whether it has blocks. Every commit
+ * that changes a player invalidates its entry on all nodes. A ban expires by the clock, without an invalidation.
  */
 import { Cache, Context, DateTime, Effect, Layer, PubSub, Stream } from "effect"
 import { SqlClient } from "effect/sql"
@@ -17,6 +17,8 @@ import { bannedBy, isActive } from "./active-ban.ts"
 export interface PlayerStatus {
   readonly displayName: string
   readonly declaredAgeBand: AgeBand | null
+  /** Whether the player has blocked anybody. */
+  readonly hasBlocks: boolean
   /** Error for requests by this player; undefined without an active ban. */
   readonly banned: PlayerBanned | undefined
   /** The error of the last ban, also of one that has ended; undefined without any. */
@@ -104,10 +106,10 @@ export class PlayerStatusCache extends Context.Service<
 
 /** Returns the status of a row at a point in time. */
 export const playerStatusOf = (row: PlayerStatusRow, now: DateTime.Utc): PlayerStatus => {
-  const { declaredAgeBand, displayName, expiresAt, note, sanctionId } = row
+  const { declaredAgeBand, displayName, expiresAt, hasBlocks, note, sanctionId } = row
   const lastBan = sanctionId === null ? undefined : bannedBy({ id: sanctionId, expiresAt, note })
   const banned = isActive(row, now) ? lastBan : undefined
-  return { displayName, declaredAgeBand, banned, lastBan }
+  return { displayName, declaredAgeBand, hasBlocks, banned, lastBan }
 }
 
 const notBanned = (row: PlayerStatusRow): Effect.Effect<void, PlayerBanned> => {

@@ -91,26 +91,32 @@ const findByCode = Effect.fnUntraced(function* (connection: PlayerConnection, co
   const throttles = yield* Throttles
   const { address, environmentId, playerId } = connection
   yield* throttles.take(roomCodeThrottles.roomCodesPerPlayer, `code:${playerId}`)
-  if (address === undefined) return yield* repository.findByCode(environmentId, code)
+  if (address === undefined) return yield* repository.findByCode(environmentId, code, playerId)
   const key = `codes:${environmentId}:${address}`
   yield* throttles.take(roomCodeThrottles.wrongRoomCodesPerAddress, key)
-  const found = yield* repository.findByCode(environmentId, code)
+  const found = yield* repository.findByCode(environmentId, code, playerId)
   if (Option.isSome(found)) yield* throttles.refund(key)
   return found
 })
 
-/** Finds a room by id or code. Checks that it exists, so that an invented id wakes no entity. */
+/**
+ * Finds a room by id or code that is there for the player. Checks that it exists, so that an invented id
+ * wakes no entity. A host who has blocked the player costs the statement that an unknown id does.
+ */
 const findRoom = Effect.fnUntraced(function* (
   connection: PlayerConnection,
   { code, roomId = "" }: FramePayload<"join">
 ) {
   const hub = yield* Hub
   const repository = yield* RoomRepository
-  const { environmentId } = connection
+  const { environmentId, playerId } = connection
   if (!isReference(code ?? roomId)) return Option.none<string>()
   if (code !== undefined) return yield* findByCode(connection, code)
-  if (hub.knowsRoom(environmentId, roomId)) return Option.some(roomId)
-  return yield* repository.findById(environmentId, roomId)
+  const here = hub.isRoomHereFor(environmentId, roomId, playerId)
+  if (here === true) return Option.some(roomId)
+  const stored = yield* repository.findById(environmentId, roomId, playerId)
+  const isThere = here ?? stored ?? hub.knowsRoom(environmentId, roomId)
+  return isThere ? Option.some(roomId) : Option.none()
 })
 
 /**
@@ -155,8 +161,14 @@ const resumeRoom = Effect.fnUntraced(function* (
   connection: PlayerConnection,
   { roomId }: FramePayload<"resume">
 ) {
-  const found = yield* findRoom(connection, { roomId })
-  if (Option.isNone(found)) return yield* new ResumeExpired()
+  const hub = yield* Hub
+  const repository = yield* RoomRepository
+  const { environmentId } = connection
+  const exists =
+    isReference(roomId) &&
+    (hub.knowsRoom(environmentId, roomId) ||
+      (yield* repository.findById(environmentId, roomId, null)) !== undefined)
+  if (!exists) return yield* new ResumeExpired()
   return yield* Effect.mapError(
     withSeat(connection, roomId, enterRoom(connection, roomId, "resume")),
     (error) => (seatGone.has(error._tag) ? new ResumeExpired() : error)

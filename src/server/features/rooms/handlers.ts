@@ -1,7 +1,7 @@
 /** The public rooms of an environment, for pages and functions. */
-import { DateTime, Effect } from "effect"
+import { DateTime, Effect, Option } from "effect"
 import { Api } from "#rpc/api"
-import { CurrentEnvironment } from "#rpc/auth"
+import { CurrentEnvironment, OptionalPlayer } from "#rpc/auth"
 import { InProcessApi } from "#rpc/in-process"
 import type { PublicRoom } from "#rpc/rooms/api"
 import { RoomRepository } from "#sql/rooms"
@@ -17,10 +17,17 @@ const makeRooms = Effect.gen(function* () {
   return {
     list: Effect.fn("Rooms.list")(function* ({ query }: RequestOf<"rooms", "list">) {
       const { environmentId } = yield* CurrentEnvironment
+      const player = yield* Effect.serviceOption(OptionalPlayer)
+      const playerId = Option.getOrUndefined(player)?.playerId ?? null
       if (query.mode !== undefined) {
         yield* Effect.provideService(modeOf(environmentId, query.mode), Configs, configs)
       }
-      const listed = yield* repository.list(environmentId, query.mode, query.limit ?? listDefault)
+      const listed = yield* repository.list(
+        environmentId,
+        query.mode,
+        query.limit ?? listDefault,
+        playerId
+      )
       const rooms: ReadonlyArray<PublicRoom> = listed.map((room) => ({
         ...room,
         createdAt: DateTime.formatIso(room.createdAt)

@@ -70,6 +70,7 @@ export const joiningPlayerOf = (node: string, connection: PlayerConnection) => (
   playerId: connection.playerId,
   displayName: connection.displayName,
   relayOnly: connection.relayOnly,
+  blocks: connection.blocks,
   node,
   connectionId: connection.connectionId
 })
