@@ -11,7 +11,7 @@ export interface Reachable {
 }
 
 /**
- * - `send`: content from one player to another, such as a message, a signal or a voice.
+ * - `send`: content from one player to another, such as a message or a signal.
  * - `join`: the way into something whose host is the other player.
  */
 export type Verb = "send" | "join"

@@ -60,7 +60,7 @@ export class BlocksApi extends group(
       success: Done,
       error: wire(TooManyBlocks)
     })
-      .annotate(OpenApi.Summary, "Block a player; messages and voices pass in neither direction")
+      .annotate(OpenApi.Summary, "Block a player; messages pass in neither direction")
       .annotate(PlayerRate, rate),
     HttpApiEndpoint.delete("remove", "/social/blocks/:playerId", {
       params: { playerId: PlayerId },

@@ -6,7 +6,7 @@ import type { BlockList } from "./wire.ts"
 
 export interface Blocks {
   /**
-   * Blocks a player: from now on messages, signals and voices pass in neither direction. The other one
+   * Blocks a player: from now on messages and signals pass in neither direction. The other one
    * learns nothing of it. Rejects with `too_many_blocks` when the list is full.
    *
    * @example
