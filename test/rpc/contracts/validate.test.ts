@@ -1,5 +1,5 @@
 /** Checks of data by schemas, compared with a validator of JSON Schema. */
-import { Ajv2020 } from "ajv/dist/2020.js"
+import { Ajv2020 } from "@redocly/ajv/dist/2020.js"
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { schemaIssues } from "#rpc/contracts/document"
