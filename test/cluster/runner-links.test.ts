@@ -13,16 +13,11 @@ import { socketLimits } from "#server/platform/socket-limits"
 const { coalesceMillis, loadMeasuredMillis } = socketLimits
 const batchMaxCharacters = runnerPort.frameMaxBytes / 4
 
-interface Call {
-  readonly replied: (refused: ReadonlyArray<string>) => void
-  readonly failed: (reason: string) => void
-}
-
 /** A connection that records what the link does. */
 class TestConnection implements RunnerConnection {
   readonly ended: (reason: string) => void
   /** Calls without a reply. */
-  readonly calls: Array<Call> = []
+  readonly calls: Array<(refused: ReadonlyArray<string>) => void> = []
   /** All batches that are not heartbeats. */
   readonly sent: Array<string> = []
   closed = false
@@ -31,8 +26,8 @@ class TestConnection implements RunnerConnection {
     this.ended = ended
   }
 
-  readonly call: RunnerConnection["call"] = (batch, replied, failed) => {
-    this.calls.push({ replied, failed })
+  readonly call: RunnerConnection["call"] = (batch, replied) => {
+    this.calls.push(replied)
     if (batch !== "") this.sent.push(batch)
   }
 
@@ -77,7 +72,7 @@ const makeLink = () => {
   const reply = (refused: ReadonlyArray<string> = []): void => {
     const call = connection().calls.shift()
     if (call === undefined) throw new Error("No call waits for a reply")
-    call.replied(refused)
+    call(refused)
     runTimers()
   }
   const lost: Array<string> = []
@@ -188,11 +183,11 @@ describe("a runner link", () => {
     assert.lengthOf(lost, 2)
   })
 
-  it("closes a runner link when a call fails", () => {
+  it("closes the connection of a runner link that ends, and reports why", () => {
     const { runTimers, ends, lost, submit, connection } = makeOpenLink()
     submit("a")
     runTimers()
-    connection().calls[0]?.failed("the batch is invalid")
+    connection().ended("the batch is invalid")
     assert.deepStrictEqual(ends, ["the batch is invalid"])
     assert.isTrue(connection().closed)
     assert.deepStrictEqual(lost, ["a"])

@@ -13,6 +13,7 @@ import { at, newPlayer } from "#testing/players"
 import { withAddition, withoutAddition } from "../support/additions.ts"
 import { errorCode, manage } from "../support/channel-calls.ts"
 import { channelOf } from "../support/channel-harness.ts"
+import { openRoom } from "../support/opened-room.ts"
 import { roomOfThree } from "../support/room-gateways.ts"
 import { emptyRoom } from "../support/room-harness.ts"
 import { DatabaseLive } from "../support/service.ts"
@@ -122,9 +123,8 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })(
           const sql = yield* SqlClient.SqlClient
           const ada = yield* newPlayer(app, "Ada")
           const bob = yield* newPlayer(app, "Bob")
-          const made = yield* ada.socket.request({ t: "create", mode: "default" })
+          const { roomId: id } = yield* openRoom([ada])
           yield* ada.socket.request({ t: "setState", patch: { round: 7 } })
-          const id = String(at(made, "data", "roomId"))
           const written = sql`select 1 from rooms where id = ${id} and snapshot like '%round%'`
           yield* app.eventually(
             Effect.map(written, (rows) => rows.length === 1),

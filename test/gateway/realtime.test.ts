@@ -206,13 +206,12 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("realtime"
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
-      const created = yield* ada.socket.request({ t: "create", mode: "default" })
+      const { roomId } = yield* openRoom([ada])
       const newer = yield* app.online(ada)
       const welcome = yield* newer.socket.next("welcome")
       const closed = yield* ada.socket.closed
       assert.deepStrictEqual([closed.code, closed.reason], [4004, "replaced"])
-      assert.strictEqual(at(welcome, "rooms", 0, "roomId"), at(created, "data", "roomId"))
-      const roomId = at(created, "data", "roomId")
+      assert.strictEqual(at(welcome, "rooms", 0, "roomId"), roomId)
       const resumed = yield* newer.socket.request({ t: "resume", roomId })
       assert.strictEqual(at(resumed, "ok"), true)
     })

@@ -279,6 +279,8 @@ describe("language", () => {
       hiddenInputs(source(path, `import { setTimeout } from "node:timers/promises"`)),
       `${path}:1 no node:timers/promises: ${instead}`
     )
+    refuses(hiddenInputs(source(path, "yield* pause(50)")), `${path}:1 no pause: ${instead}`)
+    refuses(hiddenInputs(source(path, "socket.pause()")))
     refuses(hiddenInputs(source("src/hub.ts", `Effect.sleep("1 second")`)))
   })
 

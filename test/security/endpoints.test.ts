@@ -2,6 +2,7 @@
  * One set of bounds for both endpoints: what `/v1/realtime` refuses to a client, `/v1/rpc` refuses alike,
  * from the first frame on and with the same codes.
  */
+import { once } from "node:events"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
@@ -9,7 +10,7 @@ import { roomCodeThrottles } from "#server/features/rooms/frames"
 import { socketLimits } from "#server/platform/socket-limits"
 import { TestApp } from "#testing/app"
 import { at, configure, guest, newPlayer } from "#testing/players"
-import { connectSocket, pause, type SocketClient } from "#testing/socket-client"
+import { connectSocket, type SocketClient } from "#testing/socket-client"
 import { connectNative } from "../support/native-socket.ts"
 import { SecurityAppLive, live } from "../support/security/security-harness.ts"
 import { AppLive } from "../support/service.ts"
@@ -156,7 +157,9 @@ describe("late credentials", () => {
           yield* TestClock.adjust("500 millis")
           const socket = yield* connectSocket(`${app.url.replace("http", "ws")}${path}`)
           yield* TestClock.adjust("4999 millis")
-          yield* pause(50)
+          // The pong follows what the service sends at that time.
+          yield* Effect.sync(() => socket.ws.ping())
+          yield* Effect.promise(() => once(socket.ws, "pong"))
           assert.strictEqual(socket.ws.readyState, socket.ws.OPEN, path)
           yield* TestClock.adjust("1 millis")
           assert.deepStrictEqual(yield* socket.closed, { code: 4001, reason: "timed_out" }, path)

@@ -22,11 +22,7 @@ export interface RunnerConnection {
    * Sends a batch; an empty one is a heartbeat. `replied` gets the ids of rooms that refused, since they
    * do not live there. After the first reply, calls arrive in the order in which they are made.
    */
-  readonly call: (
-    batch: string,
-    replied: (refused: ReadonlyArray<string>) => void,
-    failed: (reason: string) => void
-  ) => void
+  readonly call: (batch: string, replied: (refused: ReadonlyArray<string>) => void) => void
   readonly close: () => void
 }
 
@@ -77,7 +73,7 @@ const batchOf = (messages: ReadonlyArray<Message>): string => {
 }
 
 interface Options {
-  /** Opens a connection. `onEnded` may run more than once, also when the connection did not open. */
+  /** Opens a connection. `onEnded` may run more than once, also when it did not open or a call failed. */
   readonly open: (onEnded: (reason: string) => void) => RunnerConnection
   /** Returns monotonic milliseconds. */
   readonly now: () => number
@@ -181,15 +177,9 @@ export class RunnerLink {
 
   #call(connection: RunnerConnection, text: string, messages: ReadonlyArray<Message>): void {
     this.#calls.add(messages)
-    connection.call(
-      text,
-      (refused) => {
-        if (connection === this.#connection) this.#complete(messages, refused)
-      },
-      (reason) => {
-        if (connection === this.#connection) this.#end(reason)
-      }
-    )
+    connection.call(text, (refused) => {
+      if (connection === this.#connection) this.#complete(messages, refused)
+    })
   }
 
   #complete(messages: ReadonlyArray<Message>, refused: ReadonlyArray<string>): void {

@@ -115,12 +115,12 @@ const makeOpen = Effect.fnUntraced(function* (stats: LinkStats) {
       )
     )
     return {
-      call: (batch, replied, failed) => {
+      call: (batch, replied) => {
         stats.batches += batch === "" ? 0 : 1
         stats.characters += batch.length
         runFork(
           Effect.map(Effect.exit(client.Batch(Buffer.from(batch))), (exit) =>
-            Exit.isSuccess(exit) ? replied(exit.value) : failed(String(Cause.squash(exit.cause)))
+            Exit.isSuccess(exit) ? replied(exit.value) : onEnded(String(Cause.squash(exit.cause)))
           )
         )
       },

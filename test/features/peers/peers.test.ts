@@ -7,6 +7,7 @@ import { credentialSeconds } from "#server/features/peers/turn-servers"
 import { TestApp } from "#testing/app"
 import { at, configure, newPlayer, type OnlinePlayer } from "#testing/players"
 import { play } from "../../support/moderation-calls.ts"
+import { openRoom } from "../../support/opened-room.ts"
 import { AppLive, DatabaseLive } from "../../support/service.ts"
 
 const secret = "shared-with-the-turn-server"
@@ -37,8 +38,7 @@ const pair = Effect.fnUntraced(function* (mode: string, document: object = {}) {
   const app = yield* configured(document)
   const ada = yield* newPlayer(app)
   const bob = yield* newPlayer(app)
-  const created = yield* ada.socket.request({ t: "create", mode })
-  yield* bob.socket.request({ t: "join", roomId: at(created, "data", "roomId") })
+  yield* openRoom([ada, bob], { mode })
   return { app, ada, bob }
 })
 
