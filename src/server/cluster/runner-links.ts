@@ -104,15 +104,11 @@ const makeOpen = Effect.fnUntraced(function* (stats: LinkStats) {
       onConnect: Effect.void,
       onDisconnect: Effect.sync(() => onEnded("the connection is closed"))
     })
-    const client = runSync(
-      Effect.flatMap(protocols.make(addressOf(to)), (protocol) =>
-        RpcClient.make(LinkRpcs, { disableTracing: true }).pipe(
-          Effect.provideService(RpcClient.Protocol, protocol)
-        )
-      ).pipe(
-        Effect.provideService(RpcClient.ConnectionHooks, hooks),
-        Effect.provideService(Scope.Scope, scope)
-      )
+    const client = RpcClient.make(LinkRpcs, { disableTracing: true }).pipe(
+      Effect.provideServiceEffect(RpcClient.Protocol, protocols.make(addressOf(to))),
+      Effect.provideService(RpcClient.ConnectionHooks, hooks),
+      Effect.provideService(Scope.Scope, scope),
+      runSync
     )
     return {
       call: (batch, replied) => {
