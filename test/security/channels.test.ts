@@ -207,19 +207,6 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })(
       60_000
     )
 
-    it.effect("refuses an anonymous listener in a channel that is not open", () =>
-      Effect.gen(function* () {
-        const { app, channel } = yield* makeChannel
-        const managed = yield* uniqueName
-        yield* manage(app, "PUT", managed, {})
-        const listener = yield* connectAnonymously(app)
-        for (const name of [channel, managed]) {
-          const refused = yield* listener.request({ t: "channelJoin", channel: name })
-          assert.strictEqual(errorCode(refused), "player_required")
-        }
-      })
-    )
-
     it.effect("refuses a client that creates a channel under a name of the server", () =>
       Effect.gen(function* () {
         const { app, owner } = yield* makeChannel

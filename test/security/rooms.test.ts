@@ -10,7 +10,6 @@ import { TestApp } from "#testing/app"
 import { at, configure, newPlayer } from "#testing/players"
 import type { SocketClient } from "#testing/socket-client"
 import { connectAnonymously, errorCode } from "../support/channel-calls.ts"
-import { ban } from "../support/moderation-calls.ts"
 import { RoomHarness } from "../support/room-harness.ts"
 import { AppLive } from "../support/service.ts"
 
@@ -122,23 +121,6 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("rooms", (
       const text = JSON.stringify(host.socket.received)
       assert.notInclude(text, stranger.id)
       assert.strictEqual(types(host.socket).filter((t) => t === "message").length, 1)
-    })
-  )
-
-  it.effect("removes a banned player and refuses it when it joins again", () =>
-    Effect.gen(function* () {
-      const { app, host, member, roomId } = yield* makeRoom
-      yield* host.socket.request({ t: "lock", locked: false })
-      yield* ban(app, member.id)
-      assert.strictEqual((yield* member.socket.closed).code, 4003)
-      assert.strictEqual((yield* host.socket.next("player_left"))["reason"], "left")
-      const removal = yield* host.socket.next("player_left")
-      assert.deepInclude(removal, { playerId: member.id, reason: "banned" })
-      const again = yield* app.online(member)
-      yield* again.socket.send({ t: "join", roomId, rid: "j" })
-      assert.strictEqual((yield* again.socket.closed).code, 4003)
-      yield* host.socket.request({ t: "ping" })
-      assert.notInclude(types(again.socket), "room_joined")
     })
   )
 

@@ -286,9 +286,13 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("channels"
       const ada = yield* newPlayer(app)
       const closed = yield* makeChannel(ada)
       const name = yield* uniqueName
+      const managed = yield* uniqueName
+      yield* manage(app, "PUT", managed, {})
       yield* manage(app, "PUT", name, { open: true })
-      const refused = yield* listener.request({ t: "channelJoin", channel: closed })
-      assert.strictEqual(errorCode(refused), "player_required")
+      for (const channel of [closed, managed]) {
+        const refused = yield* listener.request({ t: "channelJoin", channel })
+        assert.strictEqual(errorCode(refused), "player_required")
+      }
       const joined = yield* listener.request({ t: "channelJoin", channel: name })
       assert.deepStrictEqual(joined["data"], { channel: name })
       const snapshot = yield* listener.next("channel_joined")
