@@ -1,21 +1,17 @@
 /** Requests of developers in tests. */
 import { Effect } from "effect"
-import { request } from "#testing/players"
 import { addressOfNode } from "./http-stack.ts"
+import { requestTyped } from "./response-types.ts"
 
 export { codeOf } from "./bodies.ts"
 
 /** Sends a request with a developer's session token. */
-export const ask = (
+export const ask = <const M extends string, const P extends string>(
   developer: { readonly headers: Readonly<Record<string, string>> },
-  method: string,
-  path: string,
+  method: M,
+  path: P,
   body?: unknown
 ) =>
   Effect.flatMap(addressOfNode, (url) =>
-    request(`${url}${path}`, {
-      method,
-      headers: developer.headers,
-      ...(body === undefined ? {} : { body })
-    })
+    requestTyped(url, method, path, { headers: developer.headers, body })
   )

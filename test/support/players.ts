@@ -1,22 +1,16 @@
 /** Creates environments with players for tests of game data: `yield* newGame(config)`. */
 import { Effect } from "effect"
-import {
-  at,
-  guest,
-  request,
-  type TestPlayer,
-  type TestResponse,
-  type TestTarget
-} from "#testing/players"
+import { at, guest, type TestPlayer, type TestResponse, type TestTarget } from "#testing/players"
 import { addressOfNode, configure, makeTenants, type Tenant } from "./http-stack.ts"
+import { requestTyped, type ResponseTo } from "./response-types.ts"
 
 /** Sends a request as the player: method, path, body and extra headers. */
-export type Ask = (
-  method: string,
-  path: string,
+export type Ask = <const M extends string, const P extends string>(
+  method: M,
+  path: P,
   body?: unknown,
   headers?: Readonly<Record<string, string>>
-) => Effect.Effect<TestResponse>
+) => Effect.Effect<ResponseTo<M, P>>
 
 /** A signed-in guest. */
 export interface GamePlayer extends TestPlayer {
@@ -30,10 +24,9 @@ export interface GamePlayer extends TestPlayer {
 const requestsOf =
   (url: string, key: string, accessToken: string): Ask =>
   (method, path, body, headers = {}) =>
-    request(`${url}${path}`, {
-      method,
+    requestTyped(url, method, path, {
       headers: { "x-svc-key": key, authorization: `Bearer ${accessToken}`, ...headers },
-      ...(body === undefined ? {} : { body })
+      body
     })
 
 /** Signs in a new guest. */
@@ -64,11 +57,7 @@ export const newGame = Effect.fnUntraced(function* (
   const target: TestTarget = { url, publishableKey, secretKey }
   const newPlayer = newGamePlayer(target)
   const server: Ask = (method, path, body, headers = {}) =>
-    request(`${url}${path}`, {
-      method,
-      headers: { "x-svc-key": secretKey, ...headers },
-      ...(body === undefined ? {} : { body })
-    })
+    requestTyped(url, method, path, { headers: { "x-svc-key": secretKey, ...headers }, body })
   const player = yield* newPlayer
   return { ...target, environmentId, tenant, newPlayer, player, server }
 })

@@ -1,7 +1,7 @@
 /** Apps with share links. */
 import { assert } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { at, type TestTarget } from "#testing/players"
+import { type TestTarget } from "#testing/players"
 import { dataFolder } from "./data-folder.ts"
 import { addressOfNode, configure, makeTenants, nodeWith, SharedDatabase } from "./http-stack.ts"
 import { play } from "./moderation-calls.ts"
@@ -40,6 +40,6 @@ export const share = Effect.fnUntraced(function* (
 ) {
   const answer = yield* play(target, player, "POST", "share/links", link)
   assert.strictEqual(answer.status, 201, JSON.stringify(answer.body))
-  const address = String(at(answer.body, "link"))
+  const address = String(answer.body.link)
   return { body: answer.body, id: address.slice(-10) }
 })

@@ -102,9 +102,9 @@ const runSteps = Effect.fnUntraced(function* (
       if (signalled !== undefined && rank(signalled) < rank(strictest)) strictest = signalled
     }
     const seen = yield* profile(target, ada)
-    const after = bands.find((band) => band === at(seen, "declaredAgeBand")) ?? null
+    const after = bands.find((band) => band === seen.declaredAgeBand) ?? null
     const context: string = JSON.stringify({ audience, steps, one, declared, after })
-    assert.strictEqual(at(seen, "ageBand"), ageBandOf(audience, after), context)
+    assert.strictEqual(seen.ageBand, ageBandOf(audience, after), context)
     const isFirst = declared === null && one.kind === "declare"
     if (!isFirst) assert.isAtMost(rank(ageBandOf(audience, after)), rank(before), context)
     if (declared !== null) assert.isNotNull(after, context)
@@ -163,7 +163,7 @@ layer(Node)("ages", (it) => {
       const { ada, target } = yield* playerOf("kids")
       const answer = yield* declare(target, ada, "adult")
       assert.deepInclude(answer.body, { ageBand: "child", declaredAgeBand: "adult" })
-      assert.strictEqual(at(answer.body, "capabilities", "openChat"), false)
+      assert.strictEqual(answer.body.capabilities.openChat, false)
     })
   )
 

@@ -168,7 +168,7 @@ layer(Layer.provideMerge(Sql, App), { excludeTestServices: true })("a project", 
       )
       const list = (yield* ask("GET", "")).body
       const ids = (projects: unknown) =>
-        Array.isArray(projects) ? projects.map((project) => at(project, "id")) : []
+        Array.isArray(projects) ? projects.map((project) => project.id) : []
       assert.notInclude(ids(at(list, "projects")), id)
       assert.include(ids(at(list, "deleted")), id)
 

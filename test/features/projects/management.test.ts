@@ -23,10 +23,10 @@ const RateLimited = nodeWith({ SVC_THROTTLES: "on" }).pipe(Layer.provideMerge(Sh
 const setUp = Effect.fnUntraced(function* (name = "Sky Race") {
   const developer = yield* makeDeveloper
   const { body } = yield* ask(developer, "POST", "/v1/projects", { name })
-  const id = String(at(body, "project", "id"))
+  const id = String(body.project.id)
   const keyOf = (env: string, kind: "publishableKey" | "secretKey") =>
     String(at(body, "plainKeys", env, kind))
-  return { developer, id, path: `/v1/projects/${id}`, project: at(body, "project"), keyOf }
+  return { developer, id, path: `/v1/projects/${id}`, project: body.project, keyOf }
 })
 
 const opens = (key: string, url?: string) =>
@@ -41,8 +41,8 @@ layer(Node)("projects", (it) => {
   it.effect("creates a project with two environments and shows its secret keys once", () =>
     Effect.gen(function* () {
       const { developer, keyOf, path, project } = yield* setUp("  Sky Race ")
-      assert.strictEqual(at(project, "name"), "Sky Race")
-      assert.match(String(at(project, "slug")), /^sky-race-[a-z0-9]{4}$/)
+      assert.strictEqual(project.name, "Sky Race")
+      assert.match(String(project.slug), /^sky-race-[a-z0-9]{4}$/)
       const names = [0, 1].map((i) => at(project, "environments", i, "name"))
       assert.deepStrictEqual(names, ["development", "production"])
       for (const env of ["development", "production"]) {
@@ -54,8 +54,8 @@ layer(Node)("projects", (it) => {
       assert.include(text, keyOf("development", "publishableKey"))
       assert.notInclude(text, keyOf("development", "secretKey"))
       const listed = yield* ask(developer, "GET", "/v1/projects")
-      assert.deepStrictEqual(at(listed.body, "projects", 0, "id"), at(project, "id"))
-      assert.isUndefined(at(listed.body, "projects", 1))
+      assert.deepStrictEqual(listed.body.projects[0]?.id, project.id)
+      assert.isUndefined(listed.body.projects[1])
     })
   )
 
@@ -110,7 +110,7 @@ layer(Node)("projects", (it) => {
         const create = (slug: string, name = "\u661f\u306e\u65c5") =>
           ask(developer, "POST", "/v1/projects", { name, slug })
         const made = yield* create("hoshi-no-tabi")
-        assert.strictEqual(at(made.body, "project", "slug"), "hoshi-no-tabi")
+        assert.strictEqual(made.body.project.slug, "hoshi-no-tabi")
         for (const slug of [
           "hoshi-no-tabi",
           "www",
@@ -147,7 +147,7 @@ layer(Node)("projects", (it) => {
     Effect.gen(function* () {
       const { developer, path, project } = yield* setUp()
       const stranger = yield* makeDeveloper
-      const key = String(at(project, "environments", 0, "keys", 0, "id"))
+      const key = String(project.environments[0]?.keys[0]?.id)
       const env = `${path}/environments/development`
       for (const [method, where, body] of [
         ["GET", path, undefined],

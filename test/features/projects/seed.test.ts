@@ -143,7 +143,7 @@ layer(NodeServices.layer)("seed", (it) => {
         SqlClient.SqlClient,
         (sql) => sql`select password_hash from developers`
       ).pipe(Effect.provide(poolLayer({ url, connections: 1 })))
-      const hash = String(at(rows, 0, "passwordHash"))
+      const hash = String(rows[0]?.passwordHash)
       assert.match(hash, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[\w+/]{22}\$[\w+/]{43}$/)
       assert.notInclude(hash, String(at(keys, "developer", "password")))
     }).pipe(Effect.provide(SharedDatabase.layer))

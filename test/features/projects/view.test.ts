@@ -24,20 +24,24 @@ const setUp = Effect.gen(function* () {
   const developer = yield* makeDeveloper
   const { development, production, projectId } = yield* makeTenantsOf(developer.developerId)
   const url = yield* addressOfNode
-  const path = `/v1/projects/${projectId}/environments`
+  const path = `/v1/projects/${projectId as string}/environments` as const
+  const seeIn =
+    (environment: string) =>
+    <const P extends string>(what: P) =>
+      ask(developer, "GET", `${path}/${environment}/${what}`)
   return {
     developer,
     development,
     target: { url, ...development },
-    see: (what: string) => ask(developer, "GET", `${path}/development/${what}`),
-    seeElsewhere: (what: string) => ask(developer, "GET", `${path}/production/${what}`),
+    see: seeIn("development"),
+    seeElsewhere: seeIn("production"),
     production: { url, ...production }
   }
 })
 
 const namesOf = (body: unknown) => {
   const players = at(body, "players")
-  return Array.isArray(players) ? players.map((player) => at(player, "displayName")) : players
+  return Array.isArray(players) ? players.map((player) => player.displayName) : players
 }
 
 layer(Node)("players of an environment", (it) => {
@@ -111,8 +115,8 @@ layer(Node)("players of an environment", (it) => {
       assert.deepStrictEqual(yield* found("bea@example.co"), [])
       const id = at(ada.body, "player", "id")
       const emailOf = Effect.map(see(`players/${String(id)}`), ({ body }) => [
-        at(body, "player", "email"),
-        at(body, "player", "emailVerified")
+        body.player.email,
+        body.player.emailVerified
       ])
       assert.deepStrictEqual(yield* emailOf, ["ada@example.com", false])
       yield* sql`update identities set email_verified = true where player_id = ${String(id)}`
@@ -132,7 +136,7 @@ layer(Node)("players of an environment", (it) => {
       do {
         const { body } = yield* see(`players?q=b&limit=2${cursor}`)
         found.push(namesOf(body))
-        cursor = at(body, "nextCursor") === null ? "" : `&cursor=${String(at(body, "nextCursor"))}`
+        cursor = body.nextCursor === null ? "" : `&cursor=${String(body.nextCursor)}`
       } while (cursor !== "")
       assert.deepStrictEqual(found, [
         ["B", "bea"],
@@ -168,7 +172,7 @@ layer(Node)("players of an environment", (it) => {
         yield* moderate(cleo?.id, "ban", { reason: "x" })
         yield* moderate(cleo?.id, "unban", {})
         const shown = (query: string) =>
-          Effect.map(see(`players?${query}`), ({ body }) => [namesOf(body), at(body, "total")])
+          Effect.map(see(`players?${query}`), ({ body }) => [namesOf(body), body.total])
         assert.deepStrictEqual(yield* shown(""), [["ann", "Cleo", "bob", "Ada"], 4])
         assert.deepStrictEqual(yield* shown("sort=oldest&limit=3"), [["Ada", "bob", "Cleo"], 4])
         assert.deepStrictEqual(yield* shown("sort=name"), [["Ada", "ann", "bob", "Cleo"], 4])
@@ -179,10 +183,10 @@ layer(Node)("players of an environment", (it) => {
         assert.deepStrictEqual(yield* shown("filter=guests&q=a&sort=newest"), [["Ada", "ann"], 2])
         assert.deepStrictEqual(yield* shown(`filter=accounts&q=${ada?.id}`), [[], 0])
         const { body: first } = yield* see("players?sort=name&limit=3")
-        const cursor = String(at(first, "nextCursor"))
+        const cursor = String(first.nextCursor)
         assert.deepStrictEqual(yield* shown(`sort=name&limit=3&cursor=${cursor}`), [["Cleo"], null])
         const { body: oldest } = yield* see("players?sort=oldest&limit=2")
-        const next = `sort=oldest&limit=2&cursor=${String(at(oldest, "nextCursor"))}`
+        const next = `sort=oldest&limit=2&cursor=${String(oldest.nextCursor)}`
         assert.deepStrictEqual(yield* shown(next), [["Cleo", "ann"], null])
       }),
     { tags: "long" }
@@ -221,8 +225,8 @@ layer(Node)("players of an environment", (it) => {
       yield* request(`${url}/v1/saves/slot`, { method: "PUT", headers, body: { data: [1] } })
       yield* request(`${url}/v1/stats`, { headers, body: { stats: { score: 5 } } })
       const { body } = yield* see(`players/${id}`)
-      const { age, createdAt, lastSeenAt, sessions, saves, ...player } = Object(at(body, "player"))
-      assert.strictEqual(at(age, "ageBand"), "adult")
+      const { age, createdAt, lastSeenAt, sessions, saves, ...player } = Object(body.player)
+      assert.strictEqual(age.ageBand, "adult")
       assert.strictEqual(createdAt, lastSeenAt)
       assert.deepStrictEqual(player, {
         id,
@@ -238,10 +242,10 @@ layer(Node)("players of an environment", (it) => {
         sanctions: [],
         stats: { score: 5 }
       })
-      assert.strictEqual(at(saves, 0, "key"), "slot")
-      assert.strictEqual(at(saves, 0, "size"), 3)
+      assert.strictEqual(saves[0]?.key, "slot")
+      assert.strictEqual(saves[0]?.size, 3)
       assert.lengthOf(Object(sessions), 1)
-      assert.strictEqual(at(sessions, 0, "lastUsedAt"), lastSeenAt)
+      assert.strictEqual(sessions[0]?.lastUsedAt, lastSeenAt)
 
       const foreign = yield* guest(production)
       for (const other of [foreign.id, "pl_00000000000000000000000000", "x", "%00"]) {
@@ -261,7 +265,7 @@ layer(Node)("when a player was last seen", (it) => {
       const ada = yield* guest(target, "Ada")
       const lastSeen = Effect.gen(function* () {
         yield* usage.flush
-        return at((yield* see(`players/${ada.id}`)).body, "player", "lastSeenAt")
+        return (yield* see(`players/${ada.id}`)).body.player.lastSeenAt
       })
       const play = request(`${target.url}/v1/players/me`, {
         headers: {
@@ -292,7 +296,7 @@ layer(Node)("when a player was last seen", (it) => {
       yield* TestClock.adjust("1 hour")
       yield* usage.flush
       const { body } = yield* see(`players/${id}`)
-      const lastSeen = DateTime.makeUnsafe(String(at(body, "player", "lastSeenAt")))
+      const lastSeen = DateTime.makeUnsafe(String(body.player.lastSeenAt))
       const minutes = (DateTime.toEpochMillis(lastSeen) - DateTime.toEpochMillis(before)) / 60_000
       assert.isAtLeast(minutes, 54)
     })
@@ -313,7 +317,7 @@ layer(Node)("the overview of an environment", (it) => {
         yield* request(`${target.url}/v1/saves/slot`, { method: "PUT", headers, body: { data } })
       }
       const storageOf = (read: typeof see) =>
-        Effect.map(read("overview"), ({ body }) => at(body, "storage"))
+        Effect.map(read("overview"), ({ body }) => body.storage)
       const limitBytes = 53_687_091_200
       assert.deepStrictEqual(yield* storageOf(see), { savesBytes: 6, limitBytes })
       assert.deepStrictEqual(yield* storageOf(seeElsewhere), { savesBytes: 0, limitBytes })
@@ -346,7 +350,7 @@ layer(Node)("the overview of an environment", (it) => {
       yield* waiting.pipe(Effect.repeat({ until: (rows) => rows.length > 0 }))
       yield* Deferred.succeed(committed, undefined)
       assert.isTrue(Exit.isSuccess(yield* Fiber.join(counting)))
-      assert.strictEqual(at((yield* see("overview")).body, "dailyActives", 13, "count"), 1)
+      assert.strictEqual((yield* see("overview")).body.dailyActives[13]?.count, 1)
     })
   )
 
@@ -372,10 +376,10 @@ layer(Node)("the overview of an environment", (it) => {
         }
         yield* configure(development, { features: { saves: true } })
         const { body } = yield* see("overview")
-        assert.deepStrictEqual(at(body, "players"), { total: 2, guests: 1 })
-        assert.strictEqual(at(body, "configVersion"), 1)
-        assert.strictEqual(at(body, "online"), 0)
-        const days = Object(at(body, "dailyActives"))
+        assert.deepStrictEqual(body.players, { total: 2, guests: 1 })
+        assert.strictEqual(body.configVersion, 1)
+        assert.strictEqual(body.online, 0)
+        const days = Object(body.dailyActives)
         assert.lengthOf(days, 14)
         const counts = [11, 12, 13].map((day) => [at(days, day, "date"), at(days, day, "count")])
         assert.deepStrictEqual(counts, [
@@ -385,7 +389,7 @@ layer(Node)("the overview of an environment", (it) => {
         ])
         const kinds = [0, 1].map((key) => at(body, "keys", key, "kind"))
         assert.sameMembers(kinds, ["publishable", "secret"])
-        assert.isUndefined(at(body, "keys", 2))
+        assert.isUndefined(body.keys[2])
       }),
     { tags: "long" }
   )

@@ -34,7 +34,7 @@ layer(Node)("batched writes", (it) => {
       for (const round of [1, 2, 3]) {
         const answers = yield* putAll(players, dataOf(round))
         for (const answer of answers) {
-          assert.strictEqual(at(answer.body, "version"), round, JSON.stringify(answer.body))
+          assert.strictEqual(answer.body.version, round, JSON.stringify(answer.body))
         }
       }
       for (const [index, player] of players.entries()) {
@@ -43,7 +43,7 @@ layer(Node)("batched writes", (it) => {
         if (index % 2 === 0) yield* player.ask("DELETE", "/v1/saves/s")
       }
       const again = yield* putAll(players, dataOf(4))
-      assert.isTrue(again.every((answer) => at(answer.body, "version") === 4))
+      assert.isTrue(again.every((answer) => answer.body.version === 4))
     })
   )
 
@@ -67,7 +67,7 @@ layer(Node)("batched writes", (it) => {
         if (index % 2 === 1 || player === 1) {
           assert.deepStrictEqual([answer.status, codeOf(answer)], [404, "save_not_found"])
         } else {
-          assert.strictEqual(at(answer.body, "data"), dataOf(player), `player ${player}`)
+          assert.strictEqual(answer.body.data, dataOf(player), `player ${player}`)
           assert.deepStrictEqual(Object.keys(answer.body as object).toSorted(), [
             "data",
             "key",
@@ -97,7 +97,7 @@ layer(Node)("batched writes", (it) => {
         answers.slice(0, 3).map((answer) => (answer.status === 200 ? "ok" : codeOf(answer))),
         ["too_many_saves", "not_found", "ok"]
       )
-      assert.isTrue(answers.slice(2).every((answer) => at(answer.body, "version") === 1))
+      assert.isTrue(answers.slice(2).every((answer) => answer.body.version === 1))
     })
   )
 
@@ -130,7 +130,7 @@ layer(Node)("batched writes", (it) => {
         const kills = { all: sum, daily: sum, weekly: sum, monthly: sum }
         const stats = index * 3 > 50 ? { best } : { best, kills }
         if (players[index] === gone) assert.strictEqual(codeOf(answer), "not_found")
-        else assert.deepStrictEqual(at(answer.body, "stats"), stats)
+        else assert.deepStrictEqual(answer.body.stats, stats)
       }
       const signals = yield* sql`
         select player_id, count(*)::int as count from stat_signals

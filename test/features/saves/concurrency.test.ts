@@ -4,7 +4,7 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { at } from "#testing/players"
+import { at, type TestResponse } from "#testing/players"
 import { addressOfNode, nodeWith, SharedDatabase } from "../../support/http-stack.ts"
 import { type Ask, codeOf, newGame } from "../../support/players.ts"
 
@@ -38,7 +38,7 @@ const versionOf = ({ body }: { readonly body: unknown }) => Number(at(body, "ver
 const increment = (ask: Ask): Effect.Effect<void> =>
   Effect.gen(function* () {
     const { body, status } = yield* ask("GET", path)
-    const [data, ifVersion] = status === 404 ? [0, 0] : [at(body, "data"), at(body, "version")]
+    const [data, ifVersion] = status === 404 ? [0, 0] : [body.data, body.version]
     const written = yield* ask("PUT", path, { data: Number(data) + 1, ifVersion })
     if (written.status === 409) return yield* increment(ask)
     assert.strictEqual(written.status, 200)
@@ -55,8 +55,8 @@ layer(Node)("saves on two nodes", (it) => {
         )
         for (const ask of nodes) {
           const { body } = yield* ask("GET", path)
-          assert.strictEqual(at(body, "data"), 64)
-          assert.strictEqual(at(body, "version"), 64)
+          assert.strictEqual(body.data, 64)
+          assert.strictEqual(body.version, 64)
         }
       })
   )
@@ -73,7 +73,7 @@ layer(Node)("saves on two nodes", (it) => {
       const last = answers.findIndex((answer) => versionOf(answer) === 40)
       const [ask] = nodes
       const read = ask === undefined ? undefined : yield* ask("GET", path)
-      assert.strictEqual(at(read?.body, "data"), last)
+      assert.strictEqual(read?.body.data, last)
     })
   )
 
@@ -114,7 +114,7 @@ layer(Node)("saves on two nodes", (it) => {
     () =>
       Effect.gen(function* () {
         const nodes = yield* onTwoNodes
-        const answers = yield* writers(nodes, 60, (ask, index) =>
+        const answers = yield* writers(nodes, 60, (ask, index): Effect.Effect<TestResponse> =>
           index % 3 === 0 ? ask("DELETE", path) : ask("PUT", path, { data: index })
         )
         const versions = answers.filter((_, index) => index % 3 !== 0).map(versionOf)
@@ -124,7 +124,7 @@ layer(Node)("saves on two nodes", (it) => {
         )
         const [ask] = nodes
         const list = ask === undefined ? undefined : yield* ask("GET", "/v1/saves")
-        const count = Array.from(Object(at(list?.body, "saves"))).length
+        const count = Array.from(Object(list?.body.saves)).length
         const full = yield* writers(nodes, 100 - count, (put, index) =>
           put("PUT", `/v1/saves/k${index}`, { data: 1 })
         )

@@ -17,9 +17,9 @@ layer(ShareNode)("a share link", (it) => {
       const ada = yield* guest(target, "Ada")
       const { body, id } = yield* share(target, ada, { kind: "score", score: 1500 })
       assert.match(id, /^[0-9A-Za-z]{10}$/)
-      assert.strictEqual(at(body, "link"), `https://play.example.com/s/${id}`)
-      assert.match(String(at(body, "imageUrl")), new RegExp(`--dev/${id}\\.png$`))
-      assert.deepStrictEqual(at(body, "post"), {
+      assert.strictEqual(body.link, `https://play.example.com/s/${id}`)
+      assert.match(String(body.imageUrl), new RegExp(`--dev/${id}\\.png$`))
+      assert.deepStrictEqual(body.post, {
         text: "I made 1,500!",
         hashtags: ["starracer"],
         via: "studio"
@@ -37,9 +37,9 @@ layer(ShareNode)("a share link", (it) => {
       })
       const ada = yield* guest(target, "Ada")
       const { body, id } = yield* share(target, ada, { kind: "plain" })
-      assert.strictEqual(at(body, "link"), `https://game.example/?ks=${id}`)
-      assert.isNull(at(body, "imageUrl"))
-      assert.deepStrictEqual(at(body, "post"), { text: null, hashtags: [], via: null })
+      assert.strictEqual(body.link, `https://game.example/?ks=${id}`)
+      assert.isNull(body.imageUrl)
+      assert.deepStrictEqual(body.post, { text: null, hashtags: [], via: null })
     })
   )
 

@@ -43,7 +43,7 @@ layer(OAuthNodeLive(), { timeout: "120 seconds", excludeTestServices: true })(
         })
         assert.deepStrictEqual((yield* lookUp(app, player.id)).body, { profiles: {} })
         const shown = yield* play(target, player, "PUT", "players/me/x-profile", { visible: true })
-        assert.isTrue(at(shown.body, "visible"))
+        assert.isTrue(shown.body.visible)
         yield* signInWithX(app, { ...ada, name: "Countess" })
         const { body } = yield* lookUp(app, `unknown,${player.id}`)
         assert.deepStrictEqual(body, {
@@ -67,7 +67,7 @@ layer(OAuthNodeLive(), { timeout: "120 seconds", excludeTestServices: true })(
           const again = yield* play(target, player, "PUT", "players/me/x-profile", {
             visible: true
           })
-          assert.isFalse(at(again.body, "visible"))
+          assert.isFalse(again.body.visible)
         })
     )
 
@@ -92,7 +92,7 @@ layer(OAuthNodeLive(), { timeout: "120 seconds", excludeTestServices: true })(
         const target = yield* targetOf(app)
         const player = yield* signInWithX(app, { ...ada, picture: "javascript:alert(1)" })
         const own = yield* play(target, player, "GET", "players/me/x-profile")
-        assert.isNull(at(own.body, "avatarUrl"))
+        assert.isNull(own.body.avatarUrl)
       })
     )
 
@@ -106,7 +106,7 @@ layer(OAuthNodeLive(), { timeout: "120 seconds", excludeTestServices: true })(
           const player = yield* signInWithX(app, ada)
           yield* play(target, player, "PUT", "players/me/x-profile", { visible: true })
           const exported = yield* play(target, player, "GET", "players/me/export")
-          assert.strictEqual(at(exported.body, "xProfile", "username"), "ada_x")
+          assert.strictEqual(exported.body?.xProfile?.username, "ada_x")
           assert.deepStrictEqual((yield* lookUp(other, player.id)).body, { profiles: {} })
         })
     )

@@ -25,7 +25,7 @@ const game = {
 const report = (player: GamePlayer, stats: unknown) => player.ask("POST", "/v1/stats", { stats })
 
 const allTime = (player: GamePlayer) =>
-  Effect.map(player.ask("GET", "/v1/stats"), ({ body }) => at(body, "stats"))
+  Effect.map(player.ask("GET", "/v1/stats"), ({ body }) => body.stats)
 
 layer(Node)("stats", (it) => {
   it.effect("aggregates stats as configured in every period", () =>
@@ -41,7 +41,7 @@ layer(Node)("stats", (it) => {
         unlocked: []
       })
       const second = yield* report(player, { kills: 2, best: 7, fastest: 40, level: 1 })
-      assert.deepStrictEqual(at(second.body, "stats"), {
+      assert.deepStrictEqual(second.body.stats, {
         kills: same(5),
         best: same(10),
         fastest: same(40),
@@ -58,7 +58,7 @@ layer(Node)("stats", (it) => {
       yield* TestClock.adjust("55 minutes")
       const player = yield* newPlayer
       const kills = (value: number) =>
-        Effect.map(report(player, { kills: value }), ({ body }) => at(body, "stats", "kills"))
+        Effect.map(report(player, { kills: value }), ({ body }) => body.stats.kills)
       assert.deepStrictEqual(yield* kills(1), { all: 1, daily: 1, weekly: 1, monthly: 1 })
       yield* TestClock.adjust("4 minutes")
       assert.deepStrictEqual(yield* kills(2), { all: 3, daily: 3, weekly: 3, monthly: 3 })
@@ -76,7 +76,7 @@ layer(Node)("stats", (it) => {
       yield* sql`update stats set day = day + 1, week = week + 7, month = '1970-02-01'
         where player_id = ${player.id}`
       const late = yield* report(player, { kills: 2 })
-      assert.deepStrictEqual(at(late.body, "stats", "kills"), {
+      assert.deepStrictEqual(late.body.stats.kills, {
         all: 3,
         daily: 3,
         weekly: 3,
@@ -96,12 +96,12 @@ layer(Node)("stats", (it) => {
       })
       const answer = yield* report(player, { kills: 101, best: 51, level: 4, nothing: 1 })
       assert.strictEqual(answer.status, 200)
-      assert.deepStrictEqual(at(answer.body, "rejected"), [
+      assert.deepStrictEqual(answer.body.rejected, [
         { stat: "kills", value: 101, reason: "above_max_per_submit" },
         { stat: "best", value: 51, reason: "above_max" },
         { stat: "nothing", value: 1, reason: "unknown_stat" }
       ])
-      assert.deepStrictEqual(Object.keys(Object(at(answer.body, "stats"))), ["level"])
+      assert.deepStrictEqual(Object.keys(Object(answer.body.stats)), ["level"])
       const none = yield* report(player, { best: -1 })
       assert.strictEqual(none.status, 200)
       assert.deepStrictEqual(none.body, {
@@ -135,7 +135,7 @@ layer(Node)("stats", (it) => {
         Object.fromEntries(keys.slice(0, count).map((key) => [key, 1]))
       const full = yield* report(player, many(64))
       assert.strictEqual(full.status, 200)
-      assert.lengthOf(Object.keys(Object(at(full.body, "stats"))), 64)
+      assert.lengthOf(Object.keys(Object(full.body.stats)), 64)
       const bad = [
         '{"s0":"1"}',
         '{"s0":null}',
@@ -151,7 +151,7 @@ layer(Node)("stats", (it) => {
         assert.strictEqual(codeOf(answer), "invalid_request", body)
       }
       const hostile = yield* player.ask("POST", "/v1/stats", '{"stats":{"__proto__":1,"s0":0}}')
-      assert.deepStrictEqual(Object.keys(Object(at(hostile.body, "stats"))), ["s0"])
+      assert.deepStrictEqual(Object.keys(Object(hostile.body.stats)), ["s0"])
       assert.strictEqual((yield* report(player, many(65))).status, 400)
       assert.strictEqual((yield* report(player, {})).status, 400)
       assert.strictEqual((yield* report(player, { s0: 5, s1: "x" })).status, 400)
@@ -250,9 +250,7 @@ layer(Node)("sums out of range", (it) => {
       const largest = Number.MAX_VALUE
       yield* report(player, { sum: largest, last: largest })
       const { body } = yield* report(player, { sum: 1e300, other: 1, last: largest })
-      assert.deepStrictEqual(at(body, "rejected"), [
-        { stat: "sum", value: 1e300, reason: "overflow" }
-      ])
+      assert.deepStrictEqual(body.rejected, [{ stat: "sum", value: 1e300, reason: "overflow" }])
       assert.deepStrictEqual(yield* allTime(player), { sum: largest, other: 1, last: largest })
       assert.deepStrictEqual(
         yield* sql`select stat, reason from stat_signals where player_id = ${player.id}`,
@@ -260,7 +258,7 @@ layer(Node)("sums out of range", (it) => {
       )
       // Sums that round to the largest double, and one that leads away from it.
       for (const sum of [1, Number.MIN_VALUE, -0, 9e291, -largest]) {
-        assert.deepStrictEqual(at((yield* report(player, { sum })).body, "rejected"), [], `${sum}`)
+        assert.deepStrictEqual((yield* report(player, { sum })).body.rejected, [], `${sum}`)
       }
       assert.deepStrictEqual(yield* allTime(player), { sum: 0, other: 1, last: largest })
     })
@@ -273,11 +271,9 @@ layer(Node)("sums out of range", (it) => {
       yield* report(player, { sum: -largest })
       const sql = yield* SqlClient.SqlClient
       yield* sql`update stats set day = day - 1 where player_id = ${player.id}`
-      assert.deepStrictEqual(at((yield* report(player, { sum: largest })).body, "rejected"), [])
+      assert.deepStrictEqual((yield* report(player, { sum: largest })).body.rejected, [])
       const { body } = yield* report(player, { sum: largest })
-      assert.deepStrictEqual(at(body, "rejected"), [
-        { stat: "sum", value: largest, reason: "overflow" }
-      ])
+      assert.deepStrictEqual(body.rejected, [{ stat: "sum", value: largest, reason: "overflow" }])
     })
   )
 
@@ -291,12 +287,12 @@ layer(Node)("sums out of range", (it) => {
         Effect.forEach(
           players,
           (player, index) =>
-            Effect.map(report(player, { sum: values(index) }), ({ body }) => at(body, "rejected")),
+            Effect.map(report(player, { sum: values(index) }), ({ body }) => body.rejected),
           { concurrency: "unbounded" }
         )
       yield* all((index) => (index === 5 ? Number.MAX_VALUE : 1))
       const rejected = yield* all(() => 1e308)
-      const overflow = [{ stat: "sum", value: 1e308, reason: "overflow" }]
+      const overflow = [{ stat: "sum", value: 1e308, reason: "overflow" as const }]
       assert.deepStrictEqual(
         rejected,
         players.map((_, index) => (index === 5 ? overflow : []))
