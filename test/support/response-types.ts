@@ -1,6 +1,6 @@
 /**
  * Types of responses by method and path, from the definitions in `rpc/`: a test reads `body.player.id`, and
- * a misspelled field does not compile. A refusal is read with `codeOf` and `detailsOf` of `bodies.ts`.
+ * a misspelled field does not compile. A refusal is read with `codeOf` and `detailsOf` of `players.ts`.
  */
 import type { Brand, Effect } from "effect"
 import type { HttpApi, HttpApiGroup } from "effect/http-api"
