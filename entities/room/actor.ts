@@ -6,7 +6,7 @@
 import { Result } from "effect"
 import { NotInRoom, RoomNotFound, toWire, Unavailable } from "#rpc/errors/codes"
 import type { HeldSeat } from "#rpc/realtime"
-import type { CloseReason, RoomEvent } from "#rpc/rooms/events"
+import type { CloseReason } from "#rpc/rooms/events"
 import type { JsonObject } from "#rpc/json"
 import { StoredActivation } from "../activation.ts"
 import type { LinkCommands, StoredLink } from "../executed-commands.ts"
@@ -29,6 +29,7 @@ import { isDurable, PendingWrites } from "./pending-writes.ts"
 import type { RoomRuntime } from "./runtime.ts"
 import { hasDropped, hold } from "./absences.ts"
 import { nextDeadline } from "./seats.ts"
+import { missedEnd } from "./removal.ts"
 import { decide } from "./state.ts"
 
 /** The command that the state machine decides for a command of this node. */
@@ -295,14 +296,15 @@ export class RoomActor {
   #sendSnapshots(node: string, present: ReadonlyArray<JoiningPlayer>): void {
     const { state } = this
     if (state === undefined) return
-    const lost: RoomEvent = { t: "room_closed", roomId: this.id, reason: "lost" }
     for (const { playerId } of present) {
       const member = state.members.get(playerId)
       if (member?.attachment?.node === node) {
         this.#enter(playerId, JSON.stringify(roomJoined(state, playerId, true)))
       } else if (member === undefined) {
-        const frame = JSON.stringify(lost)
-        this.watchers.push(node, { kind: "event", to: [playerId], except: null, frame })
+        for (const event of missedEnd(state, playerId)) {
+          const frame = JSON.stringify(event)
+          this.watchers.push(node, { kind: "event", to: [playerId], except: null, frame })
+        }
         this.watchers.push(node, { kind: "exit", player: playerId })
       }
     }

@@ -1,11 +1,41 @@
 /** Removal of a player from a room, together with the bar against its return. Pure. */
 import { roomLimits } from "#rpc/rooms/limits"
 import type { RemovedReason } from "#rpc/rooms/authority"
+import type { RoomEvent } from "#rpc/rooms/events"
 import { withBar } from "./bars.ts"
 import { type Decision, type Emission, iso, type Member, type RoomState } from "./model.ts"
 import { remove } from "./seats.ts"
 
 const seconds = 1000
+
+const removed = (
+  roomId: string,
+  reason: RemovedReason,
+  end: number | null,
+  cause?: string
+): RoomEvent => ({
+  t: "removed",
+  roomId,
+  reason,
+  until: end === null ? null : iso(end),
+  ...(cause === undefined ? {} : { cause })
+})
+
+/**
+ * What a player without a seat is told who missed its end: that it was removed, while the bar is
+ * remembered, or that the room is lost to it.
+ */
+export const missedEnd = (
+  { rights, settings }: RoomState,
+  playerId: string
+): ReadonlyArray<RoomEvent> => {
+  const end = rights.bars.get(playerId)
+  if (end === undefined) return [{ t: "room_closed", roomId: settings.id, reason: "lost" }]
+  return [
+    removed(settings.id, end === null ? "banned" : "kicked", end),
+    { t: "player_left", playerId, reason: "kicked" }
+  ]
+}
 
 interface Removal {
   readonly reason: RemovedReason
@@ -29,18 +59,12 @@ export const removeAndBar = (
 ): Decision => {
   const end = barEnd(reason, now)
   const barred = { ...state, rights: withBar(state.rights, member.id, end) }
-  const removed: Emission = {
-    event: {
-      t: "removed",
-      roomId: state.settings.id,
-      reason,
-      until: end === null ? null : iso(end),
-      ...(cause === undefined ? {} : { cause })
-    },
+  const told: Emission = {
+    event: removed(state.settings.id, reason, end, cause),
     to: [member.id],
     except: null,
     membership: null
   }
   const removal = remove(barred, member, "kicked")
-  return { ...removal, emissions: [removed, ...removal.emissions] }
+  return { ...removal, emissions: [told, ...removal.emissions] }
 }

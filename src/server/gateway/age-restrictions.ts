@@ -28,6 +28,15 @@ export const applyName = (
   for (const link of connection.channels.links) link.rename(connection)
 }
 
+/** Sends rooms and channels whom the player has blocked. */
+export const sendBlocks = (
+  hub: Pick<Hub["Service"], "rooms">,
+  connection: PlayerConnection
+): void => {
+  updateRoom(hub, connection)
+  for (const link of connection.channels.links) link.rename(connection)
+}
+
 /** Applies whom the player has blocked: sends rooms and channels the list where it has changed. */
 export const applyBlocks = (
   hub: Pick<Hub["Service"], "rooms">,
@@ -37,9 +46,7 @@ export const applyBlocks = (
     const { environmentId, playerId } = connection
     const blocks = yield* Blocks
     const changes = connection.readBlocks()
-    if (!changes(yield* blocks.of(environmentId, playerId))) return
-    updateRoom(hub, connection)
-    for (const link of connection.channels.links) link.rename(connection)
+    if (changes(yield* blocks.of(environmentId, playerId))) sendBlocks(hub, connection)
   })
 
 /**

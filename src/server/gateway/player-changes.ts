@@ -24,7 +24,7 @@ import { Configs } from "#server/features/config/service"
 import { type PlayerStatus, PlayerStatusCache } from "#server/features/players/status-cache"
 import { Sessions } from "#server/features/sessions/service"
 import { makeLeaveCalls } from "#server/features/voice/service"
-import { applyAgeBand, applyBlocks, applyName } from "./age-restrictions.ts"
+import { applyAgeBand, applyName, sendBlocks } from "./age-restrictions.ts"
 
 const isEnvironmentId = Schema.is(EnvironmentId)
 const isPlayerId = Schema.is(PlayerId)
@@ -134,6 +134,13 @@ const makeApply = Effect.gen(function* () {
     const { length: count } = hub.connections.ofPlayer(environmentId, playerId)
     if (count === 0 && presenceOf(environmentId, playerId).length === 0) return
     const status = yield* statuses.get(environmentId, playerId)
+    const reads = new Map(
+      hub.connections
+        .ofPlayer(environmentId, playerId)
+        .map((connection) => [connection, connection.readBlocks()])
+    )
+    // All reads come before the first effect: a link that attaches again in between sends what its connection has.
+    const blocked = yield* blocks.of(environmentId, playerId)
     const connections = hub.connections.ofPlayer(environmentId, playerId)
     if (status === undefined || status.banned !== undefined) {
       const presence = presenceOf(environmentId, playerId)
@@ -141,15 +148,14 @@ const makeApply = Effect.gen(function* () {
     }
     for (const actor of presenceOf(environmentId, playerId)) {
       actor.renamePlayer(playerId, status.displayName)
+      actor.setBlocks(playerId, blocked)
     }
-    const blocked = yield* blocks.of(environmentId, playerId)
-    for (const actor of presenceOf(environmentId, playerId)) actor.setBlocks(playerId, blocked)
     const open = closeLifted(connections, status)
     const { audience } = (yield* configs.current(environmentId)).config
     for (const connection of open) {
       applyName(hub, connection, status.displayName)
       applyAgeBand(hub, connection, audience, status.declaredAgeBand)
-      yield* Effect.provideService(applyBlocks(hub, connection), Blocks, blocks)
+      if (reads.get(connection)?.(blocked) === true) sendBlocks(hub, connection)
     }
     yield* Effect.forEach(open, closeEnded, { concurrency: "unbounded", discard: true })
   })

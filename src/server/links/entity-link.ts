@@ -130,6 +130,11 @@ export abstract class EntityLink<
    */
   protected abstract isRepeatable(command: Command): boolean
 
+  /** The command as it is sent again: what has changed since then must not be taken back. */
+  protected renewed(command: Command): Command {
+    return command
+  }
+
   /** Whether anybody on this node uses the link. */
   protected abstract isInUse(): boolean
 
@@ -346,7 +351,7 @@ export abstract class EntityLink<
     for (const [seq, { command, onReply }] of this.#pending) {
       if (queued.has(seq)) continue
       if (this.isRepeatable(command)) {
-        again.push({ seq, command })
+        again.push({ seq, command: this.renewed(command) })
       } else {
         this.#pending.delete(seq)
         onReply({ ok: false, error: new Unavailable() })

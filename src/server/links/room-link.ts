@@ -114,6 +114,14 @@ export class RoomLink
     return t !== "send" && t !== "signal"
   }
 
+  protected override renewed(command: Command): Command {
+    if (command.t !== "join" && command.t !== "resume") return command
+    const connection = this.options.findConnection(command.connectionId)
+    if (connection === undefined) return command
+    const { blocks, displayName, relayOnly } = connection
+    return { ...command, blocks, displayName, relayOnly }
+  }
+
   protected override isInUse(): boolean {
     return this.#members.size > 0
   }
