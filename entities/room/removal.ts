@@ -22,8 +22,8 @@ const removed = (
 })
 
 /**
- * What a player without a seat is told who missed its end: that it was removed, while the bar is
- * remembered, or that the room is lost to it.
+ * Events for a player without a seat who missed its end: the removal, while the room remembers its bar,
+ * or else the loss of the room.
  */
 export const missedEnd = (
   { rights, settings }: RoomState,
@@ -59,12 +59,12 @@ export const removeAndBar = (
 ): Decision => {
   const end = barEnd(reason, now)
   const barred = { ...state, rights: withBar(state.rights, member.id, end) }
-  const told: Emission = {
+  const notice: Emission = {
     event: removed(state.settings.id, reason, end, cause),
     to: [member.id],
     except: null,
     membership: null
   }
   const removal = remove(barred, member, "kicked")
-  return { ...removal, emissions: [told, ...removal.emissions] }
+  return { ...removal, emissions: [notice, ...removal.emissions] }
 }

@@ -104,7 +104,7 @@ export const checkLosses = (
   }
 }
 
-/** The transcript without what a player is told who missed the end of its seat. */
+/** The transcript without the events for a player who missed the end of its seat. */
 const withoutMissedEnd = (part: ReadonlyArray<string>): ReadonlyArray<string> => {
   const last = part.at(-1)
   if (isLoss(last)) return part.slice(0, -1)

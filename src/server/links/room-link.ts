@@ -36,6 +36,19 @@ export const mustReportLoss = (
 ): boolean =>
   !unreplied.some((command) => command.t === "leave" && command.connectionId === connectionId)
 
+/**
+ * An entry that is sent again, with what is known of the player now: the room may have received a newer
+ * name meanwhile.
+ */
+export const renewedEntry = (
+  entry: Extract<Command, { readonly t: "join" | "resume" }>,
+  connection: Pick<RoomSubscriber, "blocks" | "displayName" | "relayOnly"> | undefined
+): Command => {
+  if (connection === undefined) return entry
+  const { blocks, displayName, relayOnly } = connection
+  return { ...entry, blocks, displayName, relayOnly }
+}
+
 interface RoomLinkOptions extends LinkOptions<RoomClient, LocalRooms["Service"]> {
   readonly remote: RemoteRooms
   readonly findConnection: (connectionId: string) => RoomSubscriber | undefined
@@ -116,10 +129,7 @@ export class RoomLink
 
   protected override renewed(command: Command): Command {
     if (command.t !== "join" && command.t !== "resume") return command
-    const connection = this.options.findConnection(command.connectionId)
-    if (connection === undefined) return command
-    const { blocks, displayName, relayOnly } = connection
-    return { ...command, blocks, displayName, relayOnly }
+    return renewedEntry(command, this.options.findConnection(command.connectionId))
   }
 
   protected override isInUse(): boolean {

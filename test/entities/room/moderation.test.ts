@@ -4,6 +4,7 @@ import { roomLimits } from "#rpc/rooms/limits"
 import type { RoomModerateOp } from "#rpc/rooms/authority"
 import { isBarred } from "#entities/room/bars"
 import { iso, type RoomSettings } from "#entities/room/model"
+import { missedEnd } from "#entities/room/removal"
 import { type RoomHarness, roomOf } from "../../support/room-harness.ts"
 
 const every: Partial<RoomSettings> = { powers: ["kick", "ban", "mute", "team", "transfer"] }
@@ -288,6 +289,28 @@ describe("the succession of the host", () => {
     assert.strictEqual(act(room, "host", "cat"), "granted")
     assert.deepStrictEqual<unknown>(changes(room, "cat"), [
       { t: "host_changed", hostId: "cat", previousHostId: "ann", reason: "transferred" }
+    ])
+  })
+})
+
+describe("a player whose node missed the end of the seat", () => {
+  const left = { t: "player_left", reason: "kicked" }
+
+  it("receives the removal that the room remembers, or else that the room is lost", () => {
+    const room = roomOf(["ann", "ben", "cat", "dan"], every)
+    room.act({ t: "moderate", by: byAnn, op: "kick", target: "ben" })
+    room.act({ t: "moderate", by: byAnn, op: "ban", target: "cat" })
+    const until = iso(room.now + 60_000)
+    assert.deepStrictEqual<unknown>(missedEnd(room.state, "ben"), [
+      { t: "removed", roomId: "rm_1", reason: "kicked", until },
+      { ...left, playerId: "ben" }
+    ])
+    assert.deepStrictEqual<unknown>(missedEnd(room.state, "cat"), [
+      { t: "removed", roomId: "rm_1", reason: "banned", until: null },
+      { ...left, playerId: "cat" }
+    ])
+    assert.deepStrictEqual<unknown>(missedEnd(room.state, "eve"), [
+      { t: "room_closed", roomId: "rm_1", reason: "lost" }
     ])
   })
 })
