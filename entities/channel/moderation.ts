@@ -128,8 +128,7 @@ export const moderateAsOwner = (
 ): Result.Result<Decision, ChannelListFull | InvalidFrame | OwnerOnly> => {
   if (state.options.ownerId !== playerId) return Result.fail(new OwnerOnly())
   if (act.target !== playerId || !removing.has(act.op)) return moderate(state, act, now)
-  const issues = [{ path: "playerId", message: selfAct }]
-  return Result.fail(new InvalidFrame({ message: selfAct, details: { issues } }))
+  return Result.fail(InvalidFrame.at("playerId", selfAct))
 }
 
 /** Applies a moderation act to a player, who need not be a member. */

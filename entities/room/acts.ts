@@ -44,10 +44,7 @@ const decodeAct = Schema.decodeUnknownResult(RoomAct)
 /** The command of an act; fails for an act that a newer release has added. */
 export const commandOf = ({ act, playerId }: Send): Result.Result<RoomCommand, InvalidFrame> =>
   Result.mapBoth(decodeAct(act), {
-    onFailure: () => {
-      const message = "This room runs on an older release of the service"
-      return new InvalidFrame({ message, details: { issues: [{ path: "t", message }] } })
-    },
+    onFailure: () => InvalidFrame.at("t", "This room runs on an older release of the service"),
     onSuccess: (known) =>
       known.t === "moderate" ? { ...known, by: { playerId } } : { ...known, playerId }
   })

@@ -41,9 +41,6 @@ const powerOf: Readonly<Record<RoomModerateOp, HostPower>> = {
 /** Acts that a host does not do to itself: it leaves instead. */
 const againstOthers: ReadonlySet<RoomModerateOp> = new Set(["kick", "ban", "mute"])
 
-const invalid = (path: string, message: string): InvalidFrame =>
-  new InvalidFrame({ message, details: { issues: [{ path, message }] } })
-
 /** Why this host may not act; undefined if it may, or if a server acts. */
 const refusalOf = (
   { hostId, members, settings }: RoomState,
@@ -54,7 +51,7 @@ const refusalOf = (
   if (hostId !== by.playerId) return new HostOnly()
   if (settings.powers?.includes(powerOf[op]) !== true) return new NotPermitted()
   return target === by.playerId && againstOthers.has(op)
-    ? invalid("playerId", "Expected another player; leave the room with leave")
+    ? InvalidFrame.at("playerId", "Expected another player; leave the room with leave")
     : undefined
 }
 
@@ -114,7 +111,7 @@ const moderateMember = (
       return transfer(state, member)
     case "team":
       return team === undefined
-        ? Result.fail(invalid("team", "Expected the key of a team"))
+        ? Result.fail(InvalidFrame.at("team", "Expected the key of a team"))
         : moveToTeam(state, member, team)
     case "unban":
       return decided(state)

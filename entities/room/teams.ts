@@ -52,10 +52,8 @@ export const moveToTeam = (
   if (teams === undefined) return Result.fail(new NotPermitted())
   const team = teams.find((each) => each.key === key)
   if (team === undefined) {
-    const message = `Expected one of ${teams.map((each) => each.key).join(", ")}`
-    return Result.fail(
-      new InvalidFrame({ message, details: { issues: [{ path: "team", message }] } })
-    )
+    const keys = teams.map((each) => each.key).join(", ")
+    return Result.fail(InvalidFrame.at("team", `Expected one of ${keys}`))
   }
   if (member.team === key) return decided(state)
   if ((sizesOf(state).get(key) ?? 0) >= team.max) return Result.fail(new TeamFull())

@@ -58,11 +58,7 @@ const targetOf = (
   playerId: string | undefined
 ): Result.Result<string | null, InvalidFrame | PlayerNotInRoom> => {
   if (playerId === undefined) return Result.succeed(null)
-  if (playerId === id) {
-    const message = "Expected another player"
-    const issues = [{ path: "playerId", message }]
-    return Result.fail(new InvalidFrame({ message, details: { issues } }))
-  }
+  if (playerId === id) return Result.fail(InvalidFrame.at("playerId", "Expected another player"))
   return state.members.has(playerId) ? Result.succeed(playerId) : Result.fail(new PlayerNotInRoom())
 }
 

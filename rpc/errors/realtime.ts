@@ -9,7 +9,12 @@ export class InvalidFrame extends detailed<InvalidFrame>()(
   400,
   "The frame is not valid.",
   { issues: Schema.Array(Issue) }
-) {}
+) {
+  /** The error of one field: the message says what to fix. */
+  static at(path: string, message: string): InvalidFrame {
+    return new InvalidFrame({ message, details: { issues: [{ path, message }] } })
+  }
+}
 
 /** The `t` of the frame names no frame. Check its spelling. */
 export class UnknownType extends coded<UnknownType>()(

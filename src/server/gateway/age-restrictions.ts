@@ -17,19 +17,8 @@ const updateRoom = (hub: Pick<Hub["Service"], "rooms">, connection: PlayerConnec
   link?.send({ t: "relay", playerId, relayOnly, displayName, blocks }, () => link.closeIfIdle())
 }
 
-/** Sends rooms and channels a new name where they live. One that was moving has missed it. */
-export const applyName = (
-  hub: Pick<Hub["Service"], "rooms">,
-  connection: PlayerConnection,
-  displayName: string
-): void => {
-  if (!connection.rename(displayName)) return
-  updateRoom(hub, connection)
-  for (const link of connection.channels.links) link.rename(connection)
-}
-
-/** Sends rooms and channels whom the player has blocked. */
-export const sendBlocks = (
+/** Sends rooms and channels the player's name and blocks, where they live. One that was moving has missed them. */
+export const sendPlayer = (
   hub: Pick<Hub["Service"], "rooms">,
   connection: PlayerConnection
 ): void => {
@@ -46,7 +35,7 @@ export const applyBlocks = (
     const { environmentId, playerId } = connection
     const blocks = yield* Blocks
     const changes = connection.readBlocks()
-    if (changes(yield* blocks.of(environmentId, playerId))) sendBlocks(hub, connection)
+    if (changes(yield* blocks.of(environmentId, playerId))) sendPlayer(hub, connection)
   })
 
 /**

@@ -118,7 +118,7 @@ export const issuesOf = (error: Schema.SchemaError) =>
 
 const invalid = (rid: string | undefined, path: string, message: string): FrameError => ({
   rid,
-  error: new InvalidFrame({ message, details: { issues: [{ path, message }] } })
+  error: InvalidFrame.at(path, message)
 })
 
 const parse = (text: string): unknown => {

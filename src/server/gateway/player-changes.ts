@@ -24,7 +24,7 @@ import { Configs } from "#server/features/config/service"
 import { type PlayerStatus, PlayerStatusCache } from "#server/features/players/status-cache"
 import { Sessions } from "#server/features/sessions/service"
 import { makeLeaveCalls } from "#server/features/voice/service"
-import { applyAgeBand, applyName, sendBlocks } from "./age-restrictions.ts"
+import { applyAgeBand, sendPlayer } from "./age-restrictions.ts"
 
 const isEnvironmentId = Schema.is(EnvironmentId)
 const isPlayerId = Schema.is(PlayerId)
@@ -153,9 +153,10 @@ const makeApply = Effect.gen(function* () {
     const open = closeLifted(connections, status)
     const { audience } = (yield* configs.current(environmentId)).config
     for (const connection of open) {
-      applyName(hub, connection, status.displayName)
+      const isRenamed = connection.rename(status.displayName)
+      const hasBlocks = reads.get(connection)?.(blocked) === true
+      if (isRenamed || hasBlocks) sendPlayer(hub, connection)
       applyAgeBand(hub, connection, audience, status.declaredAgeBand)
-      if (reads.get(connection)?.(blocked) === true) sendBlocks(hub, connection)
     }
     yield* Effect.forEach(open, closeEnded, { concurrency: "unbounded", discard: true })
   })

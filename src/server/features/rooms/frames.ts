@@ -58,10 +58,7 @@ const createRoom = Effect.fnUntraced(function* (
   const maxPlayers = frame.maxPlayers ?? mode.maxPlayers
   if (maxPlayers > mode.maxPlayers) {
     const message = `Expected at most ${mode.maxPlayers}, the mode's maxPlayers`
-    return yield* new InvalidFrame({
-      message,
-      details: { issues: [{ path: "maxPlayers", message }] }
-    })
+    return yield* InvalidFrame.at("maxPlayers", message)
   }
   const roomId = yield* hub.newRoomId
   const open: OpenRoom = {
@@ -82,6 +79,10 @@ const createRoom = Effect.fnUntraced(function* (
  */
 const isReference = (text: string): boolean => /^\w+$/.test(text)
 
+/** The key of the limit of wrong codes from an address. */
+const wrongCodesKey = (environmentId: string, address: string): string =>
+  `codes:${environmentId}:${address}`
+
 /**
  * Finds the room of a code. The limit per address counts only wrong codes, so that many players behind
  * one address can meet.
@@ -92,7 +93,7 @@ const findByCode = Effect.fnUntraced(function* (connection: PlayerConnection, co
   const { address, environmentId, playerId } = connection
   yield* throttles.take(roomCodeThrottles.roomCodesPerPlayer, `code:${playerId}`)
   if (address === undefined) return yield* repository.findByCode(environmentId, code, playerId)
-  const key = `codes:${environmentId}:${address}`
+  const key = wrongCodesKey(environmentId, address)
   yield* throttles.take(roomCodeThrottles.wrongRoomCodesPerAddress, key)
   const found = yield* repository.findByCode(environmentId, code, playerId)
   if (Option.isSome(found)) yield* throttles.refund(key)
@@ -129,10 +130,8 @@ const countWrongCode = Effect.fnUntraced(function* (
 ) {
   if (code === undefined || address === undefined) return
   const throttles = yield* Throttles
-  yield* throttles.take(
-    roomCodeThrottles.wrongRoomCodesPerAddress,
-    `codes:${environmentId}:${address}`
-  )
+  const key = wrongCodesKey(environmentId, address)
+  yield* throttles.take(roomCodeThrottles.wrongRoomCodesPerAddress, key)
 })
 
 /** Takes a seat in the room of an id or code. */

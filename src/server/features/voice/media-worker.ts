@@ -205,12 +205,7 @@ export class MediaWorker {
         return this.#settleAnswer(report.id, Effect.succeed(report.candidates))
       case "refused": {
         const message = `Failed to use the answer: ${report.message.slice(0, 200)}`
-        return this.#settleAnswer(
-          report.id,
-          Effect.fail(
-            new InvalidFrame({ message, details: { issues: [{ path: "sdp", message }] } })
-          )
-        )
+        return this.#settleAnswer(report.id, Effect.fail(InvalidFrame.at("sdp", message)))
       }
       case "speaking":
         return this.#calls.get(report.call)?.speaking(report.slots)
