@@ -11,6 +11,7 @@ import { type Endpoint, endpoints } from "#server/http/authorization"
 import { TestApp } from "#testing/app"
 import { at, guest, request, type TestResponse, type TestTarget } from "#testing/players"
 import { appWithSql } from "../support/devices.ts"
+import { whileTimePasses } from "../support/passing-time.ts"
 import {
   everything,
   makeAppeal,
@@ -190,7 +191,9 @@ const callEveryEndpoint = Effect.gen(function* () {
     }
   })
   const repeatable = endpoints.filter((endpoint) => !destructive.includes(nameOf(endpoint)))
-  yield* Effect.forEach(repeatable, callAsEveryone, { concurrency: 8, discard: true })
+  const calls = Effect.forEach(repeatable, callAsEveryone, { concurrency: 8, discard: true })
+  // A change of a channel that another call deletes is repeated after 50 ms.
+  yield* whileTimePasses(calls, "50 millis")
   return { exchanges, development, developer }
 })
 
