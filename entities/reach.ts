@@ -19,6 +19,9 @@ export type Verb = "send" | "join"
 /** The blocks of a player without any. */
 export const noBlocks: ReadonlySet<string> = new Set()
 
+/** The blocks of a member whom no connection has brought back since its room woke. It may have some. */
+export const unknownBlocks: ReadonlySet<string> = new Set()
+
 /** The set of a list of blocks, as commands carry it. */
 export const blocksFrom = (ids: ReadonlyArray<string> = []): ReadonlySet<string> =>
   ids.length === 0 ? noBlocks : new Set(ids)

@@ -38,8 +38,8 @@ const powerOf: Readonly<Record<RoomModerateOp, HostPower>> = {
   host: "transfer"
 }
 
-/** Acts that a host does not do to itself: it leaves instead. */
-const againstOthers: ReadonlySet<RoomModerateOp> = new Set(["kick", "ban", "mute"])
+/** Acts that a host does not do to itself. */
+const againstOthers: ReadonlySet<RoomModerateOp> = new Set(["kick", "ban", "mute", "unmute"])
 
 /** Why this host may not act; undefined if it may, or if a server acts. */
 const refusalOf = (
@@ -51,7 +51,7 @@ const refusalOf = (
   if (hostId !== by.playerId) return new HostOnly()
   if (settings.powers?.includes(powerOf[op]) !== true) return new NotPermitted()
   return target === by.playerId && againstOthers.has(op)
-    ? InvalidFrame.at("playerId", "Expected another player; leave the room with leave")
+    ? InvalidFrame.at("playerId", "Expected another player")
     : undefined
 }
 

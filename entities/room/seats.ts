@@ -38,7 +38,7 @@ import {
   isForgotten
 } from "./absences.ts"
 import { isBarred, wasRemoved } from "./bars.ts"
-import { blocksFrom, reach } from "../reach.ts"
+import { blocksFrom, reach, unknownBlocks } from "../reach.ts"
 import { emptyJsonState } from "./json-state.ts"
 import { nextTeam } from "./teams.ts"
 
@@ -166,10 +166,14 @@ const admit = (
     : admitted
 }
 
-/** Whether the room is there for this player: a host is not found by whom it has blocked. */
-export const mayJoin = ({ hostId, members }: RoomState, playerId: string): boolean => {
+/**
+ * Whether the room is there for this player: a host is not found by whom it has blocked. Undefined while the
+ * blocks of the host are unknown: only the database has them.
+ */
+export const mayJoin = ({ hostId, members }: RoomState, playerId: string): boolean | undefined => {
   const host = hostId === null ? undefined : members.get(hostId)
-  return host === undefined || members.has(playerId) || reach({ id: playerId }, host, "join")
+  if (host === undefined || members.has(playerId)) return true
+  return host.blocks === unknownBlocks ? undefined : reach({ id: playerId }, host, "join")
 }
 
 /** Takes a seat, or enters with the seat that the player has. */
@@ -181,7 +185,7 @@ export const join = (
   const seated = state.members.get(joiningPlayer.playerId)
   if (seated !== undefined) return attach(state, seated, joiningPlayer, now)
   if (isBarred(state, joiningPlayer.playerId, now)) return Result.fail(new RoomNotFound())
-  if (!mayJoin(state, joiningPlayer.playerId)) return Result.fail(new RoomNotFound())
+  if (mayJoin(state, joiningPlayer.playerId) === false) return Result.fail(new RoomNotFound())
   if (state.locked) return Result.fail(new RoomLocked())
   if (state.members.size >= state.settings.maxPlayers) {
     return Result.fail(state.settings.p2p === null ? new RoomFull() : new P2pRoomFull())

@@ -11,7 +11,7 @@ import { awaken } from "./absences.ts"
 import { iso, isListed, type Member, type RoomState } from "./model.ts"
 import { roomSettingsFields } from "./messages.ts"
 import { StoredLink } from "../executed-commands.ts"
-import { noBlocks } from "../reach.ts"
+import { unknownBlocks } from "../reach.ts"
 import { snapshotFormat } from "../snapshot-format.ts"
 import { overdueAt } from "../overdue.ts"
 import { nextDeadline } from "./seats.ts"
@@ -120,7 +120,7 @@ const memberFrom = (member: StoredMember): Member => {
     ...kept,
     arrived: member.arrived ?? true,
     seenAt: member.seenAt ?? null,
-    blocks: noBlocks,
+    blocks: unknownBlocks,
     absence: absenceFrom(member),
     playerState: fromJsonObject(member.playerState)
   }

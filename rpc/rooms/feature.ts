@@ -7,7 +7,7 @@ export const roomsFeature = feature({
   word: "rooms",
   groups: [RoomsApi],
   inProcess: [ServerRoomsApi],
-  playerLimits: ["code", "moderate"],
+  playerLimits: ["code", "moderate", "vote"],
   exported: {
     /** Rooms with a seat of the player. */
     rooms: Schema.Array(Schema.String)

@@ -262,7 +262,7 @@ export const makeRoomLinks = Effect.fnUntraced(function* (
       const isHere = actor?.state?.closed === null && actor.environmentId === environmentId
       return isHere || rooms.get(environmentId, roomId) !== undefined
     },
-    /** Whether a room that lives on this node is there for a player; undefined if none lives here. */
+    /** Whether a room that lives on this node is there for a player; undefined if this node cannot tell. */
     isRoomHereFor: (
       environmentId: string,
       roomId: string,

@@ -1,7 +1,10 @@
 /** Receivers of a message in a room. */
 import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
 import { deliveries, recipients } from "#entities/room/delivery"
 import { type Member, type RoomState, withMember } from "#entities/room/model"
+import { mayJoin } from "#entities/room/seats"
+import { decodeSnapshot, toRow, wakeFrom } from "#entities/room/snapshot"
 import { roomOf } from "../../support/room-harness.ts"
 
 const memberOf = (state: RoomState, id: string): Member => {
@@ -51,5 +54,21 @@ describe("`deliveries`", () => {
     const receivers = recipients(state, ben, { type: "hi", to: ["ann"] })
     const event = { t: "message", from: "ben", type: "hi", at: 1 } as const
     assert.deepStrictEqual(deliveries(event, ben, receivers), [])
+  })
+})
+
+describe("a host whose blocks nobody has brought back since the room woke", () => {
+  it("leaves the question who finds the room to the database, until it is back", () => {
+    const room = roomOf(["ann", "ben"])
+    room.act({ t: "block", playerId: "ann", blocks: ["cat"] })
+    assert.isFalse(mayJoin(room.state, "cat"))
+    const { snapshot } = toRow(room.state, 1, "n1", room.now)
+    room.state = wakeFrom(Effect.runSync(decodeSnapshot(snapshot)), room.now)
+    assert.isUndefined(mayJoin(room.state, "cat"))
+    assert.isTrue(mayJoin(room.state, "ben"))
+    room.act({ t: "block", playerId: "ann", blocks: ["cat"] })
+    assert.isFalse(mayJoin(room.state, "cat"))
+    room.act({ t: "block", playerId: "ann", blocks: [] })
+    assert.isTrue(mayJoin(room.state, "cat"))
   })
 })

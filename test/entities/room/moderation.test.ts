@@ -15,7 +15,7 @@ const act = (
   room: RoomHarness,
   op: RoomModerateOp,
   target: string,
-  by: "server" | typeof byAnn = byAnn
+  by: "server" | { readonly playerId: string } = byAnn
 ) => room.refusal({ t: "moderate", by, op, target })
 
 const says = (room: RoomHarness, playerId: string) => {
@@ -148,6 +148,14 @@ describe("a mute", () => {
     act(room, "unmute", "ben")
     says(room, "ben")
     assert.deepStrictEqual(room.takeKinds("cat"), ["muted", "message"])
+  })
+
+  it("refuses to end the mute of a host by itself", () => {
+    const room = roomOf(["ann", "ben"], every)
+    act(room, "mute", "ben")
+    act(room, "host", "ben")
+    assert.strictEqual(act(room, "unmute", "ben", { playerId: "ben" }), "invalid_frame")
+    assert.isTrue(room.state.rights.muted.has("ben"))
   })
 
   it("outlasts leaving and joining again", () => {

@@ -1,9 +1,9 @@
 /** Rights in rooms through the public interface: moderation by the host, votes, teams. */
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import { TestApp } from "#testing/app"
 import { at, configure, newPlayer, type OnlinePlayer, request } from "#testing/players"
-import { AppLive } from "../../support/service.ts"
+import { AppLive, DatabaseLive } from "../../support/service.ts"
 import { granted, openRoom } from "../../support/opened-room.ts"
 
 const votes = [{ op: "kick", share: 0.5, minVoters: 2, seconds: 10, cooldownSeconds: 60 }]
@@ -220,6 +220,24 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("rights in
       assert.doesNotHaveAnyKeys(at(body, "modes", 0), ["authority", "teams", "assign"])
       assert.deepStrictEqual(at(body, "modes", 1, "authority", "votes"), votes)
       assert.strictEqual(at(body, "modes", 1, "assign"), "free")
+    })
+  )
+})
+
+const Throttled = TestApp.layerWith({ SVC_THROTTLES: "on" }).pipe(Layer.provide(DatabaseLive))
+
+layer(Throttled, { timeout: "120 seconds", excludeTestServices: true })("votes", (it) => {
+  it.effect("refuses a seventh start of a vote within a minute, and still takes ballots", () =>
+    Effect.gen(function* () {
+      const { ann, ben } = yield* threePlayers
+      yield* openRoom([ann, ben], arena)
+      const start = { t: "vote", op: "restart" }
+      for (let count = 0; count < 6; count++) {
+        assert.strictEqual(yield* codeOf(ben, start), "not_permitted")
+      }
+      assert.strictEqual(yield* codeOf(ben, start), "rate_limited")
+      const ballot = { t: "vote", voteId: "v", yes: true }
+      assert.strictEqual(yield* codeOf(ben, ballot), "vote_not_found")
     })
   )
 })

@@ -13,6 +13,9 @@ import { requestOfRoom } from "./service.ts"
 /** `roomModerate`, for each player. */
 export const roomModeration = { burst: 20, seconds: 60 } as const
 
+/** Starts of votes, for each player: some end at once, without a rest. */
+export const voteStarts = { burst: 6, seconds: 60 } as const
+
 /** The room of the connection, once a seat that is being taken is taken. */
 const roomOf = (connection: PlayerConnection): Effect.Effect<RoomHandle, NotInRoom> =>
   Effect.callback((resume) => {
@@ -49,6 +52,16 @@ const voteAct = ({ op, playerId, voteId = "", yes = false }: FramePayload<"vote"
     ? { t: "castVote", voteId, yes }
     : { t: "startVote", op, ...(playerId === undefined ? {} : { target: playerId }) }
 
+const vote = Effect.fnUntraced(function* (
+  connection: PlayerConnection,
+  frame: FramePayload<"vote">
+) {
+  const throttles = yield* Throttles
+  if (frame.op !== undefined) yield* throttles.take(voteStarts, `vote:${connection.playerId}`)
+  const { voteId } = yield* act(connection, voteAct(frame))
+  return { voteId: String(voteId) }
+})
+
 /** Handlers of a player's frames of rights in its room. */
 export const authorityFrames = (
   services: Context.Context<Throttles>
@@ -56,9 +69,7 @@ export const authorityFrames = (
   const effectful = replyWith(services)
   return {
     roomModerate: effectful("roomModerate", moderate),
-    vote: effectful("vote", (connection: PlayerConnection, frame) =>
-      Effect.map(act(connection, voteAct(frame)), ({ voteId }) => ({ voteId: String(voteId) }))
-    ),
+    vote: effectful("vote", vote),
     setTeam: effectful("setTeam", (connection: PlayerConnection, { team }) =>
       Effect.as(act(connection, { t: "setTeam", team }), {})
     )
